@@ -20,7 +20,7 @@ mod tables;
 
 use std::ops::Range;
 
-use airtcp_reproduce::pan2004::setting::{Acks, Channel, MSS, Reading, Setting};
+use airtcp_reproduce::pan2004::setting::{Acks, Channel, Interpretation, MSS, Setting};
 use airtcp_sim::run::{self, Report, Run};
 use airtcp_testkit::sample::{is_everything, size};
 use comparison::{Cause, Comparison, Measure};
@@ -47,7 +47,7 @@ fn fast_retransmits(report: &Report) -> f64 {
 }
 
 fn p0(recipe: &'static str, channel: Channel, acks: Acks) -> Run {
-    Setting { acks, reading: Reading::AsInNs2, ..Setting::new(recipe, channel) }.plan().unwrap()
+    Setting { acks, reading: Interpretation::AsInNs2, ..Setting::new(recipe, channel) }.plan().unwrap()
 }
 
 /// Creates a comparison in units of packets.

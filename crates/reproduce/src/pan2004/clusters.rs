@@ -4,9 +4,9 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::judging::{Measured, gain, packets, percent, turned};
+use super::judging::{Measured, gain, negated, packets, percent};
 use super::senders::{Curve, LIMITED, SIFEST, TAHOE, change_column, measured, planned, run, seeded, traced};
-use super::setting::{Channel, ENOUGH, RARE, SECONDS, Setting};
+use super::setting::{Channel, MIN_FLIGHT, RARE, SECONDS, Setting};
 use crate::finding::Column;
 use crate::grid::Grid;
 use crate::judge::{across, gain_of_repetitions, pooled_gains};
@@ -17,7 +17,7 @@ type Count = fn(&Measured) -> f64;
 /// Values of α = β in addition to 0.3.
 const CHANGES: [f64; 3] = [0.1, 0.03, 0.01];
 
-/// A result and the verdict on the figure's claim with it.
+/// A result, with the verdict on the figure's claim in parentheses.
 fn verdict(result: &Mean, judge: fn(&Mean) -> Judged) -> String {
     format!("{} ({})", percent(result), judge(result).name())
 }
@@ -28,8 +28,8 @@ fn by_change<'a>(title: &str, columns: impl IntoIterator<Item = Column<'a, f64>>
     Table::of(title, [change_column()].into_iter().chain(columns), CHANGES)
 }
 
-/// The rates z with each α = β.
-fn over(rates: &[f64]) -> Vec<(f64, f64)> {
+/// Each α = β with each rate z.
+fn points(rates: &[f64]) -> Vec<(f64, f64)> {
     CHANGES.iter().flat_map(|change| rates.iter().map(move |z| (*change, *z))).collect()
 }
 
@@ -42,7 +42,8 @@ pub(super) fn tiny_windows(effort: &Effort) -> Result<Table, WorldError> {
     const BELOW: &str = "share of time with cwnd below four segments";
     let plan = |_, change| Ok(Setting::new("tahoe", RARE.changing(change)));
     let cells = Grid::run(&[TAHOE], &CHANGES, plan, |settings| {
-        traced(effort, settings, |_, trace| named(BELOW, trace.below(ENOUGH, SECONDS as f64))).map(unnamed)
+        traced(effort, settings, |_, trace| named(BELOW, trace.share_below(MIN_FLIGHT, SECONDS as f64)))
+            .map(unnamed)
     })?;
     let title = "Share of time with Tahoe's cwnd below four segments, at y = 0.09";
     let share = |change: &f64| mean(cells.samples(TAHOE, *change));
@@ -50,15 +51,15 @@ pub(super) fn tiny_windows(effort: &Effort) -> Result<Table, WorldError> {
     Ok(by_change(title, [column]))
 }
 
-/// Fig. 10: low z (2 and 3 %) and high z (6, 9 and 12 %).
+/// Fig. 10: triggers of retransmissions at low z (2 and 3 %) and at high z (6, 9 and 12 %).
 pub(super) fn triggers(effort: &Effort) -> Result<Table, WorldError> {
     const RATES: [f64; 5] = [0.02, 0.03, 0.06, 0.09, 0.12];
-    let cells = run(effort, &[TAHOE], &over(&RATES), channel)?;
+    let cells = run(effort, &[TAHOE], &points(&RATES), channel)?;
     type Wanted = fn(f64) -> bool;
-    // The excess of one kind of event over another, averaged over the z that are wanted.
+    // The excess of one kind of event over another, averaged over the wanted z.
     let excess = |change: &f64, wanted: Wanted, more: Count, less: Count| {
-        let these = cells.only(|(of, z)| of == *change && wanted(z));
-        pooled_gains(&these.of(TAHOE, more), &these.of(TAHOE, less))
+        let cells = cells.only(|(at, z)| at == *change && wanted(z));
+        pooled_gains(&cells.of(TAHOE, more), &cells.of(TAHOE, less))
     };
     let (low, high): (Wanted, Wanted) = (|z| z < 0.05, |z| z > 0.05);
     let (timeouts, fast): (Count, Count) = (|one| one.timeouts, |one| one.succeeded);
@@ -81,11 +82,11 @@ pub(super) fn triggers(effort: &Effort) -> Result<Table, WorldError> {
     Ok(by_change(title, columns))
 }
 
-/// Fig. 12, at z = 5, 9 and 13 %.
-pub(super) fn replaced(effort: &Effort) -> Result<Table, WorldError> {
+/// Fig. 12: timeouts that sifest replaces, at z = 5, 9 and 13 %.
+pub(super) fn replaced_timeouts(effort: &Effort) -> Result<Table, WorldError> {
     const RATES: [f64; 3] = [0.05, 0.09, 0.13];
-    let cells = run(effort, &[TAHOE, SIFEST], &over(&RATES), channel)?;
-    let at = |change: &f64| cells.only(|(of, _)| of == *change);
+    let cells = run(effort, &[TAHOE, SIFEST], &points(&RATES), channel)?;
+    let at = |change: &f64| cells.only(|(at, _)| at == *change);
     let pooled = |change: &f64, value: Count| at(change).pooled(SIFEST, TAHOE, value);
     let share: Count = |one| one.per_thousand(one.timeouts);
     let title = "Tahoe with sifest compared with plain Tahoe, averaged over z = 5, 9 and 13 %: packets, \
@@ -93,10 +94,10 @@ pub(super) fn replaced(effort: &Effort) -> Result<Table, WorldError> {
     let columns = [
         column("more packets", |change: &f64| verdict(&pooled(change, packets), Judged::better)),
         column("fewer timeouts", |change: &f64| {
-            verdict(&turned(&pooled(change, |one| one.timeouts)), Judged::better)
+            verdict(&negated(&pooled(change, |one| one.timeouts)), Judged::better)
         }),
         column("fewer per 1000 packets", |change: &f64| {
-            let replaced = turned(&pooled(change, share));
+            let replaced = negated(&pooled(change, share));
             let [with, without] = [SIFEST, TAHOE].map(|curve| across(&at(change).of(curve, share)));
             let judged = Judged::effect(&replaced, 0.5, gain_of_repetitions(&with, &without, 1));
             format!("{} ({})", percent(&replaced), judged.name())
@@ -105,12 +106,12 @@ pub(super) fn replaced(effort: &Effort) -> Result<Table, WorldError> {
     Ok(by_change(title, columns))
 }
 
-/// Fig. 13, at z = 9 %.
+/// Fig. 13: fairness at z = 9 %.
 pub(super) fn fairness(effort: &Effort) -> Result<Table, WorldError> {
     const Z: f64 = 0.09;
-    let plan = |beside: &'static str, change| {
+    let plan = |competitor: &'static str, change| {
         Ok(Setting {
-            recipes: vec!["tahoe".to_owned(), beside.to_owned()],
+            recipes: vec!["tahoe".to_owned(), competitor.to_owned()],
             radio: 192,
             ..Setting::new("tahoe", Channel::overall(Z).changing(change))
         })
@@ -123,22 +124,26 @@ pub(super) fn fairness(effort: &Effort) -> Result<Table, WorldError> {
             |(setting, _), report| [0, 1].map(|flow| setting.acknowledged(&report.flows[flow])),
         )
     })?;
-    let of = |beside, change: &f64, flow: usize| cells.at(beside, *change, |both: &[f64; 2]| both[flow]);
+    let acknowledged =
+        |competitor, change: &f64, flow: usize| cells.at(competitor, *change, |both: &[f64; 2]| both[flow]);
     let title = "Tahoe at z = 9 %: gain of the sifest flow over its ordinary competitor, and change of the \
                  ordinary flow when its competitor uses sifest";
     let columns = [
         column("sifest's gain", |change: &f64| {
-            let ahead = gain(&of("tahoe+sifest", change, 1), &of("tahoe+sifest", change, 0));
-            verdict(&ahead, Judged::considerably)
+            let over_competitor =
+                gain(&acknowledged("tahoe+sifest", change, 1), &acknowledged("tahoe+sifest", change, 0));
+            verdict(&over_competitor, Judged::considerably)
         }),
         column("ordinary flow's change", |change: &f64| {
-            verdict(&gain(&of("tahoe+sifest", change, 0), &of("tahoe", change, 0)), Judged::similar)
+            let [with, without] =
+                ["tahoe+sifest", "tahoe"].map(|competitor| acknowledged(competitor, change, 0));
+            verdict(&gain(&with, &without), Judged::similar)
         }),
     ];
     Ok(by_change(title, columns))
 }
 
-/// §5: receiver windows of 3 to 6 segments.
+/// §5: gain of sifest at receiver windows of 3 to 6 segments.
 pub(super) fn small_windows(
     effort: &Effort,
     channel: Channel,
@@ -149,14 +154,15 @@ pub(super) fn small_windows(
     let plan =
         |curve: Curve, (change, window)| Ok(Setting { window, ..curve.over(channel.changing(change)) });
     let cells = Grid::run(&[TAHOE, LIMITED, SIFEST], &points, plan, |settings| measured(effort, settings))?;
-    let over = |than| {
+    let gain_over = |reference| {
         let cells = &cells;
         move |change: &f64| {
-            let gain = cells.only(|(of, _)| of == *change).pooled(SIFEST, than, packets);
+            let gain = cells.only(|(at, _)| at == *change).pooled(SIFEST, reference, packets);
             verdict(&gain, Judged::better)
         }
     };
-    let columns = [column("over plain Tahoe", over(TAHOE)), column("over Limited Transmit", over(LIMITED))];
+    let columns =
+        [column("over plain Tahoe", gain_over(TAHOE)), column("over Limited Transmit", gain_over(LIMITED))];
     let title = "Gain of sifest in packets, Tahoe at receiver windows of 3 to 6 segments";
     Ok(by_change(title, columns))
 }

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::clusters;
-use super::judging::{Measured, packets, percent, turned};
+use super::judging::{Measured, negated, packets, percent};
 use super::readings::REPETITIONS;
 use super::senders::{Curve, LIMITED, SIFEST, TAHOE, over_z, overall_rates, run, within, z_column};
 use super::setting::Channel;
@@ -34,7 +34,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     let rates = overall_rates();
     let cells = run(effort, &[TAHOE], &rates, Channel::overall)?;
     let count = |heading: &str, value: fn(&Measured) -> f64| cells.column(heading, TAHOE, 1, value);
-    let by: [fn(&Measured) -> f64; 4] =
+    let by_dupacks: [fn(&Measured) -> f64; 4] =
         [|one| one.by_dupacks[0], |one| one.by_dupacks[1], |one| one.by_dupacks[2], |one| one.by_dupacks[3]];
     let table = Table::of(
         "Tahoe's events in 100 s: timeouts by the number of duplicate ACKs before them; timeouts after every \
@@ -42,10 +42,10 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
          had a single packet outstanding; and fast retransmissions (succeeded-dupack):",
         [
             z_column(),
-            count("0", by[0]),
-            count("1", by[1]),
-            count("2", by[2]),
-            count("more", by[3]),
+            count("0", by_dupacks[0]),
+            count("1", by_dupacks[1]),
+            count("2", by_dupacks[2]),
+            count("more", by_dupacks[3]),
             count("all timeouts", timeouts),
             count("failed-dupack", |one| one.failed),
             count("single packet", |one| one.failed_alone),
@@ -55,9 +55,9 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     );
     let line = |name: &str, value: fn(&Measured) -> f64| cells.line(TAHOE, name, |z| z, value);
     let curves = vec![
-        line("0-dupack", by[0]),
-        line("1-dupack", by[1]),
-        line("2-dupack", by[2]),
+        line("0-dupack", by_dupacks[0]),
+        line("1-dupack", by_dupacks[1]),
+        line("2-dupack", by_dupacks[2]),
         line("failed-dupack", |one| one.failed),
         line("timeout", timeouts),
         line("succeeded-dupack", fast),
@@ -130,7 +130,7 @@ fn claims_10(cells: &Cells) -> Vec<Claim> {
     ]
 }
 
-/// A ratio from a gain.
+/// The ratio to which a gain corresponds.
 fn add_one(gain: &Mean) -> Mean {
     Mean { mean: 1.0 + gain.mean, ..*gain }
 }
@@ -170,11 +170,11 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
     let lines = |value: [fn(&Measured) -> f64; 2]| {
         let names = ["timeout", "succeeded-dupack"].into_iter().zip(value);
         let names = || names.clone();
-        let of = |curve: Curve| {
+        let lines_of = |curve: Curve| {
             let line = move |(name, value)| (format!("{name}, {}", curve.name), curve, value);
             names().map(line)
         };
-        let lines = [TAHOE, SIFEST].into_iter().flat_map(of);
+        let lines = [TAHOE, SIFEST].into_iter().flat_map(lines_of);
         lines.map(|(name, curve, value)| cells.line(curve, name, |z| z, value)).collect()
     };
     let charts = vec![
@@ -189,13 +189,13 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
             lines([timeout_share, fast_share]),
         ),
     ];
-    let limited = turned(&cells.pooled(LIMITED, TAHOE, timeout_share));
+    let limited = negated(&cells.pooled(LIMITED, TAHOE, timeout_share));
     let remarks = vec![format!(
         "Tahoe with Limited Transmit has {} fewer timeouts per 1000 packets than plain Tahoe, at a receiver \
          window of 16 segments.",
         percent(&limited)
     )];
-    let tables = vec![counts, shares, clusters::replaced(effort)?];
+    let tables = vec![counts, shares, clusters::replaced_timeouts(effort)?];
     Ok(Finding { tables, charts, claims: claims_12(&cells), remarks, ..Finding::default() })
 }
 
@@ -209,9 +209,9 @@ fn fast_share(one: &Measured) -> f64 {
 }
 
 fn claims_12(cells: &Cells) -> Vec<Claim> {
-    let over = |value: fn(&Measured) -> f64| cells.pooled(SIFEST, TAHOE, value);
-    let (more, fewer) = (over(packets), turned(&over(timeouts)));
-    let (replaced, more_fast) = (turned(&over(timeout_share)), over(fast_share));
+    let change = |value: fn(&Measured) -> f64| cells.pooled(SIFEST, TAHOE, value);
+    let (more, fewer) = (change(packets), negated(&change(timeouts)));
+    let (replaced, more_fast) = (negated(&change(timeout_share)), change(fast_share));
     // The paper's half is read off two curves of 25 single runs each.
     let [with, without] = [SIFEST, TAHOE].map(|curve| across(&cells.of(curve, timeout_share)));
     let spread = |repetitions| gain_of_repetitions(&with, &without, repetitions);
@@ -253,10 +253,10 @@ mod tests {
 
     #[test]
     fn curve_crossing_is_interpolated_linearly() {
-        let of = |values: [f64; 4]| values.map(|value| vec![value]).to_vec();
+        let curve = |values: [f64; 4]| values.map(|value| vec![value]).to_vec();
         let z = [0.03, 0.04, 0.05, 0.06];
-        let falling = of([3.0, 3.0, 3.0, 3.0]);
-        assert_eq!(crossing(&z, &of([0.0, 2.0, 4.0, 5.0]), &falling), "at z = 4.5 %");
-        assert_eq!(crossing(&z, &of([4.0, 5.0, 6.0, 7.0]), &falling), "nowhere");
+        let falling = curve([3.0, 3.0, 3.0, 3.0]);
+        assert_eq!(crossing(&z, &curve([0.0, 2.0, 4.0, 5.0]), &falling), "at z = 4.5 %");
+        assert_eq!(crossing(&z, &curve([4.0, 5.0, 6.0, 7.0]), &falling), "nowhere");
     }
 }

@@ -8,36 +8,33 @@ use serde::Serialize;
 use super::clusters;
 use super::judging::{Measured, percent};
 use super::senders::{Curve, NEWRENO, RENO, SACK, TAHOE, VARIANTS, traced};
-use super::setting::{Channel, ENOUGH, RARE, Reading, SECONDS, Setting};
-use super::trace::{Again, Packet, Pair, Trace};
+use super::setting::{Channel, Interpretation, MIN_FLIGHT, MODERATE, RARE, SECONDS, Setting};
+use super::trace::{Packet, Pair, RepeatedTimeouts, Trace};
 use crate::chart::{Axis, Chart, Curve as Line, Scale};
 use crate::grid::Grid;
 use crate::judge::of_repetitions;
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, cell, claim, column, mean, named, unnamed};
 
-/// x and y of Fig. 9.
-const RESENT: Channel = Channel::new(0.01, 0.15);
-
 /// Number of seeds that are searched for an event to draw.
-const TRIES: u64 = 400;
+const SEEDS_SEARCHED: u64 = 400;
 
 /// A chart of the first event in the first run that has one. `when` returns the event's time and packet number.
-fn drawn(
+fn first_event_chart(
     title: &str,
     setting: &Setting,
     seconds: f64,
     when: impl Fn(&Trace) -> Option<(f64, u64)>,
 ) -> Result<Option<Chart>, WorldError> {
     let plan = Setting { watch: Watch::Packets, ..setting.clone() }.plan()?;
-    for seed in 1..=TRIES {
+    for seed in 1..=SEEDS_SEARCHED {
         let (_, mut world) = run_watched(&Run { seed, ..plan.clone() }, |_| {})?;
-        let trace = Trace::of(&mut world, 0, setting.reading.mss());
+        let trace = Trace::of(&mut world, 0, setting.interpretation.mss());
         let Some((at, number)) = when(&trace) else { continue };
         let (from, to) = (at - 0.5, at + seconds);
         let near = |at: f64, packet: u64| at >= from && at <= to && packet.abs_diff(number) < 40;
-        let packets = |of: &[Packet], wanted: &dyn Fn(&Packet) -> bool| -> Vec<(f64, f64)> {
-            let of = of.iter().filter(|packet| near(packet.at, packet.number) && wanted(packet));
-            of.map(|packet| (packet.at, packet.number as f64)).collect()
+        let dots = |packets: &[Packet], wanted: &dyn Fn(&Packet) -> bool| -> Vec<(f64, f64)> {
+            let shown = packets.iter().filter(|packet| near(packet.at, packet.number) && wanted(packet));
+            shown.map(|packet| (packet.at, packet.number as f64)).collect()
         };
         let acks = trace.acks.iter().filter(|(at, packet)| near(*at, *packet));
         return Ok(Some(Chart {
@@ -45,9 +42,9 @@ fn drawn(
             x: Axis::new("runtime, s", Scale::ValueRange),
             y: Axis::new("packet number", Scale::ValueRange),
             curves: vec![
-                Line::dots("packet", packets(&trace.sent, &|packet| packet.copy == 1)),
-                Line::dots("resent", packets(&trace.sent, &|packet| packet.copy > 1)),
-                Line::dots("lost", packets(&trace.lost, &|_| true)),
+                Line::dots("packet", dots(&trace.sent, &|packet| packet.copy == 1)),
+                Line::dots("resent", dots(&trace.sent, &|packet| packet.copy > 1)),
+                Line::dots("lost", dots(&trace.lost, &|_| true)),
                 Line::dots("ack", acks.map(|(at, packet)| (*at, *packet as f64))),
             ],
         }));
@@ -58,17 +55,17 @@ fn drawn(
 /// The events of Fig. 7 by sender and α = β.
 type Pairs = Grid<Curve, f64, Vec<Pair>>;
 
-/// The mean over the events of each seed; `None` for seeds without such an event.
-fn by_seed(cells: &Pairs, curve: Curve, change: f64, of: fn(&Pair) -> f64) -> Vec<Option<f64>> {
+/// The mean over the events of each seed. `None` for seeds without such an event.
+fn by_seed(cells: &Pairs, curve: Curve, change: f64, value: fn(&Pair) -> f64) -> Vec<Option<f64>> {
     let seeds = cells.samples(curve, change).iter();
-    seeds.map(|pairs| average(&pairs.iter().map(of).collect::<Vec<_>>())).collect()
+    seeds.map(|pairs| average(&pairs.iter().map(value).collect::<Vec<_>>())).collect()
 }
 
-fn took(pair: &Pair) -> f64 {
-    pair.took
+fn duration(pair: &Pair) -> f64 {
+    pair.seconds
 }
 
-fn late(pair: &Pair) -> f64 {
+fn has_timeout(pair: &Pair) -> f64 {
     f64::from(u8::from(pair.by_timeout))
 }
 
@@ -94,28 +91,28 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
             column("events per run", |(change, curve): &Row| {
                 cell(&cells.at(*curve, *change, |pairs| pairs.len() as f64), 1)
             }),
-            column("seconds", of(took)),
-            column("share with timeout", of(late)),
+            column("seconds", of(duration)),
+            column("share with timeout", of(has_timeout)),
         ],
         CHANGES.into_iter().flat_map(|change| VARIANTS.map(|curve| (change, curve))),
     );
-    let ahead = CHANGES.map(|change| {
-        let [reno, tahoe] = [RENO, TAHOE].map(|curve| by_seed(&cells, curve, change, took));
-        let (reno, tahoe) = both(&reno, &tahoe);
+    let longer = CHANGES.map(|change| {
+        let [reno, tahoe] = [RENO, TAHOE].map(|curve| by_seed(&cells, curve, change, duration));
+        let (reno, tahoe) = paired(&reno, &tahoe);
         mean(&gains(&reno, &tahoe))
     });
-    let waits = mean(&known(&by_seed(&cells, RENO, CHANGES[0], late)));
+    let waits = mean(&known(&by_seed(&cells, RENO, CHANGES[0], has_timeout)));
     let claims = vec![
         claim(
             At("§3.3.1"),
             "“If multiple packet losses are consecutive, Tahoe usually outperforms Reno in error recovery.”",
             format!(
                 "Reno takes {} longer than Tahoe at α = β = 0.3, {} at 0.1 and {} at 0.03",
-                percent(&ahead[0]),
-                percent(&ahead[1]),
-                percent(&ahead[2])
+                percent(&longer[0]),
+                percent(&longer[1]),
+                percent(&longer[2])
             ),
-            Judged::better(&ahead[0]),
+            Judged::better(&longer[0]),
         ),
         claim(
             At("§3.3.1, Fig. 7b"),
@@ -130,8 +127,18 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     let waiting =
         |trace: &Trace| trace.pairs().iter().find(|pair| pair.by_timeout).map(|pair| (pair.at, pair.first));
     let charts = [
-        drawn("Fig. 7(a): Multiple Packet Losses, Tahoe", &Setting::new("tahoe", RARE), 3.0, first)?,
-        drawn("Fig. 7(b): Multiple Packet Losses, Reno", &Setting::new("reno", RARE), 3.0, waiting)?,
+        first_event_chart(
+            "Fig. 7(a): Multiple Packet Losses, Tahoe",
+            &Setting::new("tahoe", RARE),
+            3.0,
+            first,
+        )?,
+        first_event_chart(
+            "Fig. 7(b): Multiple Packet Losses, Reno",
+            &Setting::new("reno", RARE),
+            3.0,
+            waiting,
+        )?,
     ];
     let charts = charts.into_iter().flatten().collect();
     Ok(Finding { tables: vec![table], charts, claims, ..Finding::default() })
@@ -145,20 +152,19 @@ fn known(values: &[Option<f64>]) -> Vec<f64> {
     values.iter().copied().flatten().collect()
 }
 
-/// The values of the seeds that have both.
-fn both(one: &[Option<f64>], other: &[Option<f64>]) -> (Vec<f64>, Vec<f64>) {
+/// The values of the seeds that have a value in both.
+fn paired(one: &[Option<f64>], other: &[Option<f64>]) -> (Vec<f64>, Vec<f64>) {
     one.iter().zip(other).filter_map(|(one, other)| Some(((*one)?, (*other)?))).unzip()
 }
 
-/// Half width of the range that holds 95 % of single events, as part of a sentence.
-fn off(events: &[f64]) -> String {
+/// Half width of the range with 95 % of the single events, as part of a sentence.
+fn spread(events: &[f64]) -> String {
     if events.len() < 2 { "–".to_owned() } else { format!("{:.1}", of_repetitions(events, 1)) }
 }
 
 /// One run of Fig. 8.
 #[derive(Clone, Serialize)]
-struct Tiny {
-    /// The share of time with cwnd below [`ENOUGH`].
+struct Fig8Run {
     #[serde(rename = "share of time with cwnd below four segments")]
     below: f64,
     #[serde(rename = "timeouts by duplicate ACKs before them")]
@@ -174,11 +180,11 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
     let cells = Grid::run(&VARIANTS, &YS, plan, |settings| {
         traced(effort, settings, |measured, trace| {
             let Measured { by_dupacks, timeouts, .. } = *measured;
-            Tiny { below: trace.below(ENOUGH, SECONDS as f64), by_dupacks, timeouts }
+            Fig8Run { below: trace.share_below(MIN_FLIGHT, SECONDS as f64), by_dupacks, timeouts }
         })
     })?;
-    let below = |curve, y| mean(&cells.at(curve, y, |seen| seen.below));
-    let of = |heading: &str, value: fn(&Tiny) -> f64| {
+    let below = |curve, y| mean(&cells.at(curve, y, |run| run.below));
+    let of = |heading: &str, value: fn(&Fig8Run) -> f64| {
         let cells = &cells;
         column(heading, move |(y, curve): &Row| cell(&cells.at(*curve, *y, value), 1))
     };
@@ -189,11 +195,11 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
             column("y", |(y, _): &Row| y.to_string()),
             column("sender", |(_, curve): &Row| curve.name.to_owned()),
             column("share of time", |(y, curve): &Row| percent(&below(*curve, *y))),
-            of("timeouts", |seen| seen.timeouts),
-            of("after 0", |seen| seen.by_dupacks[0]),
-            of("after 1", |seen| seen.by_dupacks[1]),
-            of("after 2", |seen| seen.by_dupacks[2]),
-            of("after more", |seen| seen.by_dupacks[3]),
+            of("timeouts", |run| run.timeouts),
+            of("after 0", |run| run.by_dupacks[0]),
+            of("after 1", |run| run.by_dupacks[1]),
+            of("after 2", |run| run.by_dupacks[2]),
+            of("after more", |run| run.by_dupacks[3]),
         ],
         YS.into_iter().flat_map(|y| VARIANTS.map(|curve| (y, curve))),
     );
@@ -219,41 +225,49 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
         )),
     ];
     let clusters = clusters::tiny_windows(effort)?;
-    let charts = drawn("Fig. 8: Tiny Congestion Window", &Setting::new("tahoe", RARE), 2.0, Trace::tiny)?;
+    let charts = first_event_chart(
+        "Fig. 8: Tiny Congestion Window",
+        &Setting::new("tahoe", RARE),
+        2.0,
+        Trace::tiny_window_timeout,
+    )?;
     let charts = charts.into_iter().collect();
     Ok(Finding { tables: vec![table, clusters], charts, claims, ..Finding::default() })
 }
 
 /// A sender, with an interpretation of the setup.
-type Sender = (Curve, Reading);
+type Sender = (Curve, Interpretation);
 /// Packets that three timeouts retransmit, and the share of lost retransmissions found without a timeout.
-type Thrice = Grid<Sender, (), (Vec<Again>, Option<f64>)>;
+type TimeoutRuns = Grid<Sender, (), (Vec<RepeatedTimeouts>, Option<f64>)>;
 
 const SENDERS: [Sender; 6] = [
-    (TAHOE, Reading::Chosen),
-    (RENO, Reading::Chosen),
-    (NEWRENO, Reading::Chosen),
-    (SACK, Reading::Chosen),
-    (TAHOE, Reading::TicksOf500),
-    (TAHOE, Reading::TicksOf10),
+    (TAHOE, Interpretation::Chosen),
+    (RENO, Interpretation::Chosen),
+    (NEWRENO, Interpretation::Chosen),
+    (SACK, Interpretation::Chosen),
+    (TAHOE, Interpretation::TicksOf500),
+    (TAHOE, Interpretation::TicksOf10),
 ];
 
 /// A value of all events of a sender in all runs.
-fn events(cells: &Thrice, sender: Sender, value: fn(&Again) -> f64) -> Vec<f64> {
+fn events(cells: &TimeoutRuns, sender: Sender, value: fn(&RepeatedTimeouts) -> f64) -> Vec<f64> {
     cells.samples(sender, ()).iter().flat_map(|(events, _)| events.iter().map(value)).collect()
 }
 
-fn total(event: &Again) -> f64 {
+fn total(event: &RepeatedTimeouts) -> f64 {
     event.waits.iter().sum()
 }
 
 pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
-    let plan = |(curve, reading): Sender, ()| Ok(Setting { reading, ..curve.over(RESENT) });
+    let plan = |(curve, interpretation): Sender, ()| Ok(Setting { interpretation, ..curve.over(MODERATE) });
     let cells = Grid::run(&SENDERS, &[()], plan, |settings| {
         let name = "packets that three timeouts retransmit; share of lost copies found without a timeout";
-        traced(effort, settings, |_, trace| named(name, (trace.thrice(), trace.copies_found()))).map(unnamed)
+        traced(effort, settings, |_, trace| {
+            named(name, (trace.repeated_timeouts(), trace.share_found_without_timeout()))
+        })
+        .map(unnamed)
     })?;
-    let waits = |heading: &str, wait: fn(&Again) -> f64| {
+    let waits = |heading: &str, wait: fn(&RepeatedTimeouts) -> f64| {
         let cells = &cells;
         column(heading, move |sender: &Sender| cell(&events(cells, *sender, wait), 2))
     };
@@ -261,9 +275,9 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
         "Packets that three consecutive timeouts retransmit: seconds before each of the timeouts (x = 0.01, \
          y = 0.15):",
         [
-            column("sender", |(curve, reading): &Sender| match reading {
-                Reading::Chosen => curve.name.to_owned(),
-                reading => format!("{}, {}", curve.name, reading.name()),
+            column("sender", |(curve, interpretation): &Sender| match interpretation {
+                Interpretation::Chosen => curve.name.to_owned(),
+                interpretation => format!("{}, {}", curve.name, interpretation.name()),
             }),
             column("events per run", |sender: &Sender| {
                 cell(&cells.at(*sender, (), |(events, _)| events.len() as f64), 1)
@@ -275,11 +289,16 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
         ],
         SENDERS,
     );
-    let like_the_papers = |trace: &Trace| {
-        let is_like = |event: &&Again| (event.waits[1] - 1.4).abs() < 0.02;
-        trace.thrice().iter().find(is_like).map(|event| (event.at - event.waits[0], event.number))
+    let like_in_figure = |trace: &Trace| {
+        let is_like = |event: &&RepeatedTimeouts| (event.waits[1] - 1.4).abs() < 0.02;
+        trace.repeated_timeouts().iter().find(is_like).map(|event| (event.at - event.waits[0], event.number))
     };
-    let charts = drawn("Fig. 9: Resent Packet Loss", &Setting::new("tahoe", RESENT), 5.5, like_the_papers)?;
+    let charts = first_event_chart(
+        "Fig. 9: Resent Packet Loss",
+        &Setting::new("tahoe", MODERATE),
+        5.5,
+        like_in_figure,
+    )?;
     let remarks = vec![format!(
         "The drawing shows the first event whose second timeout takes 1.4 s. With the 500 ms ticks of §3.1, \
          no timeout is shorter than one second, and the three timeouts take {} s in total.",
@@ -289,14 +308,14 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
     Ok(Finding { tables, charts, claims: claims_9(&cells), remarks, ..Finding::default() })
 }
 
-fn claims_9(cells: &Thrice) -> Vec<Claim> {
-    let waits: [fn(&Again) -> f64; 3] =
+fn claims_9(cells: &TimeoutRuns) -> Vec<Claim> {
+    let waits: [fn(&RepeatedTimeouts) -> f64; 3] =
         [|event| event.waits[0], |event| event.waits[1], |event| event.waits[2]];
     let waits = waits.map(|wait| events(cells, SENDERS[0], wait));
     let total = events(cells, SENDERS[0], total);
     let numbers = waits.iter().zip([0.7, 1.4, 2.8]).map(|(waits, paper)| number(waits, paper));
-    let without = VARIANTS.map(|curve| {
-        let found = cells.samples((curve, Reading::Chosen), ()).iter().filter_map(|(_, found)| *found);
+    let found_without_timeout = VARIANTS.map(|curve| {
+        let found = cells.samples((curve, Interpretation::Chosen), ()).iter().filter_map(|(_, found)| *found);
         mean(&found.collect::<Vec<_>>())
     });
     let calibrated =
@@ -311,7 +330,7 @@ fn claims_9(cells: &Thrice) -> Vec<Claim> {
                 cell(&waits[0], 2),
                 cell(&waits[1], 2),
                 cell(&waits[2], 2),
-                off(&waits[0])
+                spread(&waits[0])
             ),
             Judged::all(numbers),
         )
@@ -320,7 +339,7 @@ fn claims_9(cells: &Thrice) -> Vec<Claim> {
             At("§3.3.3, Fig. 9"),
             "“Once it occurs, the sender remains unnecessarily idle for a comparatively long time, *e.g.*, a \
              total of 4.9*sec* in Fig. 9.”",
-            format!("{} s on average. Single events vary by ± {} s", cell(&total, 1), off(&total)),
+            format!("{} s on average. Single events vary by ± {} s", cell(&total, 1), spread(&total)),
             number(&total, 4.9),
         )
         .not_counted(calibrated()),
@@ -331,12 +350,12 @@ fn claims_9(cells: &Thrice) -> Vec<Claim> {
              without a timeout.)",
             format!(
                 "Retransmitted again without a timeout: Tahoe {}, Reno {}, NewReno {}, SACK {}",
-                percent(&without[0]),
-                percent(&without[1]),
-                percent(&without[2]),
-                percent(&without[3])
+                percent(&found_without_timeout[0]),
+                percent(&found_without_timeout[1]),
+                percent(&found_without_timeout[2]),
+                percent(&found_without_timeout[3])
             ),
-            Judged::all(without.iter().map(Judged::similar)),
+            Judged::all(found_without_timeout.iter().map(Judged::similar)),
         )
         .not_counted(Counts::ByConstruction(
             "these senders do not start a fast retransmission below `recover`, where a lost retransmission \

@@ -13,7 +13,7 @@ use crate::{At, Claim, Effort, Finding, Judged, Table, claim, column, mean};
 
 /// The recipes of the two flows of a run.
 type Pair = [&'static str; 2];
-/// A variant: two ordinary flows, and an ordinary one against one with sifest.
+/// The name of a variant, and its pairs of flows: two ordinary ones, and an ordinary one against one with sifest.
 type Row = (&'static str, [Pair; 2]);
 /// Acknowledged packets of both flows, by z.
 type Cells = Grid<Pair, f64, [f64; 2]>;
@@ -51,7 +51,7 @@ fn run_pairs(effort: &Effort, pairs: &[Pair], rates: &[f64]) -> Result<Cells, Wo
 }
 
 /// The gain of the second flow over its ordinary competitor, averaged over z.
-fn ahead(cells: &Cells, pair: Pair) -> Mean {
+fn gain_over_competitor(cells: &Cells, pair: Pair) -> Mean {
     mean(&pooled_gains(&cells.of(pair, second), &cells.of(pair, first)))
 }
 
@@ -81,7 +81,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
          competitor, and change of the ordinary flow when its competitor uses sifest:",
         [
             column("variant", |(name, _): &Row| (*name).to_owned()),
-            column("sifest's gain", |(_, [_, with]): &Row| percent(&ahead(&others, *with))),
+            column("sifest's gain", |(_, [_, with]): &Row| percent(&gain_over_competitor(&others, *with))),
             column("ordinary flow's change", |(_, [without, with]): &Row| {
                 percent(&others.pooled(*with, *without, first))
             }),
@@ -109,12 +109,12 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
 
 fn claims(cells: &Cells, others: &Cells) -> Vec<Claim> {
     let (low, high) = (cells.only(within(0.0, 0.0699)), cells.only(within(0.07, 1.0)));
-    let apart = ahead(cells, ORDINARY);
-    // The difference at each z is a share of A's mean at that z. `moves` compares high with low z.
+    let difference = gain_over_competitor(cells, ORDINARY);
+    // The difference at each z is a share of A's mean at that z.
     let [few, many] =
         [&low, &high].map(|cells| pooled_gains(&cells.of(ORDINARY, second), &cells.of(ORDINARY, first)));
-    let moves = mean(&differences(&many, &few));
-    let gain = ahead(&high, AGAINST_SIFEST);
+    let change = mean(&differences(&many, &few));
+    let gain = gain_over_competitor(&high, AGAINST_SIFEST);
     let [cost, cost_high] = [cells, &high].map(|cells| cells.pooled(AGAINST_SIFEST, ORDINARY, first));
     vec![
         claim(
@@ -125,10 +125,10 @@ fn claims(cells: &Cells, others: &Cells) -> Vec<Claim> {
              change from low to high z.)",
             format!(
                 "B's gain over A: {}. Gain at z ≥ 7 % minus gain at lower z: {}",
-                percent(&apart),
-                percent(&moves)
+                percent(&difference),
+                percent(&change)
             ),
-            Judged::all([Judged::similar(&apart), Judged::similar(&moves)]),
+            Judged::all([Judged::similar(&difference), Judged::similar(&change)]),
         ),
         claim(
             At("§4.3.2, Fig. 13"),
@@ -153,7 +153,8 @@ fn claims(cells: &Cells, others: &Cells) -> Vec<Claim> {
     ]
 }
 
-/// "Similar simulation evaluations": in each variant, sifest changes the ordinary competitor's packets by at most 10 %.
+/// "Similar simulation evaluations": in each variant, sifest changes the packets of the ordinary competitor by at most
+/// 10 %.
 fn other_variants(others: &Cells) -> Claim {
     let costs = VARIANTS.map(|(_, [without, with])| others.pooled(with, without, first));
     let [reno, newreno, sack] = costs.each_ref().map(percent);

@@ -10,7 +10,6 @@ use crate::{mean, shown};
 /// One sender in one run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Measured {
-    /// Packets acknowledged.
     #[serde(rename = "packets acknowledged")]
     pub(super) acked: f64,
     pub(super) timeouts: f64,
@@ -65,13 +64,13 @@ pub(super) fn gain(with: &[f64], without: &[f64]) -> Mean {
 }
 
 /// The reduction from `than` to `less`, as a share of `than`.
-pub(super) fn saving(less: &[f64], than: &[f64]) -> Mean {
-    turned(&gain(less, than))
+pub(super) fn reduction(less: &[f64], than: &[f64]) -> Mean {
+    negated(&gain(less, than))
 }
 
 /// The same mean with the opposite sign.
-pub(super) fn turned(of: &Mean) -> Mean {
-    Mean { mean: -of.mean, ..*of }
+pub(super) fn negated(value: &Mean) -> Mean {
+    Mean { mean: -value.mean, ..*value }
 }
 
 /// A share in percent.
@@ -85,9 +84,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn saving_is_negated_gain() {
-        assert!((saving(&[8.0, 6.0], &[10.0, 10.0]).mean - 0.3).abs() < 1e-12);
+    fn reduction_is_negated_gain() {
+        assert!((reduction(&[8.0, 6.0], &[10.0, 10.0]).mean - 0.3).abs() < 1e-12);
         assert_eq!(percent(&Mean { mean: 0.123, half_width: Some(0.02), samples: 9 }), "12.3 ± 2.0 %");
-        assert_eq!(percent(&turned(&Mean { mean: 0.5, half_width: None, samples: 1 })), "-50.0 %");
+        assert_eq!(percent(&negated(&Mean { mean: 0.5, half_width: None, samples: 1 })), "-50.0 %");
     }
 }

@@ -5,36 +5,35 @@ use airtcp_sim::world::WorldError;
 use serde::Serialize;
 
 use super::clusters;
-use super::judging::{Measured, percent, turned};
+use super::judging::{Measured, negated, percent};
 use super::senders::{planned, seeded, traced};
-use super::setting::{Channel, Load, Setting};
+use super::setting::{Load, MODERATE, Setting};
 use super::trace::Trace;
 use crate::chart::{Axis, Chart, Scale};
 use crate::grid::Grid;
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, cell, claim, column, mean, shown};
 
-const CHANNEL: Channel = Channel::new(0.01, 0.15);
-/// Receiver windows in segments: [`SMALL`] small ones, then the window of all other figures.
+/// Receiver windows in segments: [`SMALL`] small ones, then [`FULL`].
 const WINDOWS: [usize; 5] = [3, 4, 5, 6, 16];
 const SMALL: usize = 4;
+/// The window of all other figures.
+const FULL: usize = WINDOWS[SMALL];
 /// Segments per page.
-const PAGES: [u64; 4] = [2, 4, 8, 12];
+const PAGE_SEGMENTS: [u64; 4] = [2, 4, 8, 12];
 const TAHOES: [&str; 3] = ["tahoe", "tahoe+limited-transmit", "tahoe+sifest"];
 /// By variant: plain, with Limited Transmit, with sifest.
 const SENDERS: [(&str, [&str; 3]); 2] =
     [("Tahoe", TAHOES), ("NewReno", ["newreno", "newreno+limited-transmit", "newreno+sifest"])];
 const NAMES: [&str; 3] = ["plain", "Limited Transmit", "sifest"];
 
-/// One bulk transfer.
+/// Measurements of one bulk transfer.
 #[derive(Clone, Copy, Serialize)]
-struct Seen {
+struct Transfer {
     #[serde(rename = "packets acknowledged")]
     acked: f64,
     timeouts: f64,
-    /// Timeouts after at least one duplicate ACK.
     #[serde(rename = "timeouts after duplicate ACKs")]
-    announced: f64,
-    /// Mean time from a loss to the retransmission, in seconds.
+    after_dupacks: f64,
     #[serde(rename = "time from loss to retransmission, s")]
     wait: f64,
     #[serde(rename = "idle time, s")]
@@ -42,39 +41,39 @@ struct Seen {
 }
 
 /// Bulk transfers by recipe and receiver window.
-type Bulk = Grid<&'static str, usize, Seen>;
+type Bulk = Grid<&'static str, usize, Transfer>;
 /// Mean seconds per page, by recipe and segments per page.
 type Pages = Grid<&'static str, u64, f64>;
 
-fn acked(seen: &Seen) -> f64 {
-    seen.acked
+fn acked(transfer: &Transfer) -> f64 {
+    transfer.acked
 }
 
-fn took(seconds: &f64) -> f64 {
+fn page_time(seconds: &f64) -> f64 {
     *seconds
 }
 
 fn run_bulk(effort: &Effort, recipes: &[&'static str]) -> Result<Bulk, WorldError> {
-    let plan = |recipe: &str, window| Ok(Setting { window, ..Setting::new(recipe, CHANNEL) });
-    let look = |measured: &Measured, trace: &Trace| {
+    let plan = |recipe: &str, window| Ok(Setting { window, ..Setting::new(recipe, MODERATE) });
+    let measure = |measured: &Measured, trace: &Trace| {
         let waits = trace.waits();
-        Seen {
+        Transfer {
             acked: measured.acked,
             timeouts: measured.timeouts,
-            announced: measured.timeouts - measured.by_dupacks[0],
+            after_dupacks: measured.timeouts - measured.by_dupacks[0],
             wait: waits.iter().sum::<f64>() / waits.len().max(1) as f64,
             idle: trace.idle(),
         }
     };
-    Grid::run(recipes, &WINDOWS, plan, |settings| traced(effort, settings, look))
+    Grid::run(recipes, &WINDOWS, plan, |settings| traced(effort, settings, measure))
 }
 
 fn run_pages(effort: &Effort, recipes: &[&'static str]) -> Result<Pages, WorldError> {
-    let plan = |recipe: &str, page| Ok(Setting { load: Load::Pages(page), ..Setting::new(recipe, CHANNEL) });
-    Grid::run(recipes, &PAGES, plan, |settings| {
+    let plan = |recipe: &str, page| Ok(Setting { load: Load::Pages(page), ..Setting::new(recipe, MODERATE) });
+    Grid::run(recipes, &PAGE_SEGMENTS, plan, |settings| {
         effort.sample_named("time per page, s", &planned(settings)?, seeded, |_, report| {
-            let took = report.flows.iter().map(|flow| flow.took_seconds.unwrap_or(report.seconds));
-            took.sum::<f64>() / report.flows.len() as f64
+            let times = report.flows.iter().map(|flow| flow.took_seconds.unwrap_or(report.seconds));
+            times.sum::<f64>() / report.flows.len() as f64
         })
     })
 }
@@ -84,7 +83,7 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
     let (bulk, pages) = (run_bulk(effort, &recipes)?, run_pages(effort, &recipes)?);
     let tables = |(name, recipes)| [windows_table(name, recipes, &bulk), pages_table(name, recipes, &pages)];
     let mut tables = SENDERS.map(tables).concat();
-    tables.push(clusters::small_windows(effort, CHANNEL, &WINDOWS[..SMALL])?);
+    tables.push(clusters::small_windows(effort, MODERATE, &WINDOWS[..SMALL])?);
     let lines = NAMES.into_iter().zip(TAHOES);
     let chart = Chart {
         title: "Tahoe with small receiver windows (not a figure of the paper)".to_owned(),
@@ -98,19 +97,14 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
 
 fn claims(bulk: &Bulk, pages: &Pages) -> Vec<Claim> {
     let [plain, limited, sifest] = TAHOES;
-    let all = WINDOWS[SMALL];
-    let small = bulk.only(|window| window < all);
-    let more = |than| small.pooled(sifest, than, acked);
+    let small = bulk.only(|window| window < FULL);
+    let more = |reference| small.pooled(sifest, reference, acked);
     let each_window: Vec<_> = small
         .points()
         .iter()
         .map(|window| format!("{window}: {}", percent(&bulk.gain(sifest, limited, *window, acked))))
         .collect();
-    let sooner = |than| turned(&pages.pooled(sifest, than, took));
-    let prompt = turned(&bulk.gain(sifest, limited, all, |seen| seen.wait));
-    let prompt_small = turned(&small.pooled(sifest, limited, |seen| seen.wait));
-    let fewer = turned(&bulk.gain(limited, plain, all, |seen| seen.timeouts));
-    let [waiting, announced] = [limited, sifest].map(|of| mean(&bulk.at(of, all, |seen| seen.announced)));
+    let sooner = |reference| negated(&pages.pooled(sifest, reference, page_time));
     vec![
         claim(
             At("§5"),
@@ -125,16 +119,7 @@ fn claims(bulk: &Bulk, pages: &Pages) -> Vec<Claim> {
             ),
             Judged::all([Judged::better(&more(plain)), Judged::better(&sooner(plain))]),
         ),
-        claim(
-            At("§5, of Limited Transmit"),
-            "“This scheme can somehow alleviate the occurrence of timeout by triggering more *dupacks* to \
-             reach the fixed threshold of 3.”",
-            format!(
-                "Limited Transmit gives Tahoe {} fewer timeouts at a window of 16 segments",
-                percent(&fewer)
-            ),
-            Judged::better(&fewer),
-        ),
+        alleviates_timeouts(bulk),
         claim(
             At("§5, of Limited Transmit"),
             "“However, this scheme still suffers when the receiver window is small or the application is \
@@ -148,42 +133,68 @@ fn claims(bulk: &Bulk, pages: &Pages) -> Vec<Claim> {
             ),
             Judged::all([Judged::better(&more(limited)), Judged::better(&sooner(limited))]),
         ),
-        claim(
-            At("§5, of Limited Transmit"),
-            "“More importantly, without an estimation of in-flight segments, the TCP sender still does not \
-             have the capability to retransmit the lost packets in a timely manner.” (Here: less time passes \
-             from a loss to its retransmission with sifest than with Limited Transmit.)",
-            format!(
-                "sifest takes {} less time than Limited Transmit at a window of 16 segments, {} less at 3 to \
-                 6",
-                percent(&prompt),
-                percent(&prompt_small)
-            ),
-            Judged::better(&prompt),
-        ),
-        claim(
-            At("§5, of Limited Transmit"),
-            "“the armed timer for old packets inevitably runs the risk of unnecessary timeout when waiting \
-             for the extra *dupacks* triggered by new data packets.” (Here: Limited Transmit has timeouts \
-             after at least one duplicate ACK.)",
-            format!(
-                "{} such timeouts in 100 s at a window of 16 segments; with sifest {}",
-                shown(&waiting, 1),
-                shown(&announced, 1)
-            ),
-            Judged::above_zero(&waiting),
-        )
-        .not_counted(Counts::ByConstruction(
-            "Limited Transmit waits for three duplicate ACKs while the timer runs".to_owned(),
-        )),
+        retransmits_later(bulk, &small),
+        risks_timeouts(bulk),
     ]
+}
+
+fn alleviates_timeouts(bulk: &Bulk) -> Claim {
+    let [plain, limited, _] = TAHOES;
+    let fewer = negated(&bulk.gain(limited, plain, FULL, |transfer| transfer.timeouts));
+    claim(
+        At("§5, of Limited Transmit"),
+        "“This scheme can somehow alleviate the occurrence of timeout by triggering more *dupacks* to \
+         reach the fixed threshold of 3.”",
+        format!("Limited Transmit gives Tahoe {} fewer timeouts at a window of 16 segments", percent(&fewer)),
+        Judged::better(&fewer),
+    )
+}
+
+fn retransmits_later(bulk: &Bulk, small: &Bulk) -> Claim {
+    let [_, limited, sifest] = TAHOES;
+    let wait = |transfer: &Transfer| transfer.wait;
+    let less = negated(&bulk.gain(sifest, limited, FULL, wait));
+    let less_at_small = negated(&small.pooled(sifest, limited, wait));
+    claim(
+        At("§5, of Limited Transmit"),
+        "“More importantly, without an estimation of in-flight segments, the TCP sender still does not \
+         have the capability to retransmit the lost packets in a timely manner.” (Here: less time passes \
+         from a loss to its retransmission with sifest than with Limited Transmit.)",
+        format!(
+            "sifest takes {} less time than Limited Transmit at a window of 16 segments, {} less at 3 to 6",
+            percent(&less),
+            percent(&less_at_small)
+        ),
+        Judged::better(&less),
+    )
+}
+
+fn risks_timeouts(bulk: &Bulk) -> Claim {
+    let [_, limited, sifest] = TAHOES;
+    let [with_limited, with_sifest] =
+        [limited, sifest].map(|recipe| mean(&bulk.at(recipe, FULL, |transfer| transfer.after_dupacks)));
+    claim(
+        At("§5, of Limited Transmit"),
+        "“the armed timer for old packets inevitably runs the risk of unnecessary timeout when waiting \
+         for the extra *dupacks* triggered by new data packets.” (Here: Limited Transmit has timeouts \
+         after at least one duplicate ACK.)",
+        format!(
+            "{} such timeouts in 100 s at a window of 16 segments; with sifest {}",
+            shown(&with_limited, 1),
+            shown(&with_sifest, 1)
+        ),
+        Judged::above_zero(&with_limited),
+    )
+    .not_counted(Counts::ByConstruction(
+        "Limited Transmit waits for three duplicate ACKs while the timer runs".to_owned(),
+    ))
 }
 
 fn windows_table(name: &str, recipes: [&'static str; 3], bulk: &Bulk) -> Table {
     /// A window, and the index of a sender.
     type Row = (usize, usize);
     let [_, limited, sifest] = recipes;
-    let of = |heading: &str, digits: usize, value: fn(&Seen) -> f64| {
+    let of = |heading: &str, digits: usize, value: fn(&Transfer) -> f64| {
         column(heading, move |(window, index): &Row| cell(&bulk.at(recipes[*index], *window, value), digits))
     };
     Table::of(
@@ -196,8 +207,8 @@ fn windows_table(name: &str, recipes: [&'static str; 3], bulk: &Bulk) -> Table {
             column("window", |(window, _): &Row| window.to_string()),
             column("sender", |(_, index): &Row| NAMES[*index].to_owned()),
             of("packets", 0, acked),
-            of("loss to retransmission", 2, |seen| seen.wait),
-            of("idle", 1, |seen| seen.idle),
+            of("loss to retransmission", 2, |transfer| transfer.wait),
+            of("idle", 1, |transfer| transfer.idle),
             column("sifest over Limited Transmit", |(window, index): &Row| match recipes[*index] == sifest {
                 true => percent(&bulk.gain(sifest, limited, *window, acked)),
                 false => String::new(),
@@ -208,8 +219,8 @@ fn windows_table(name: &str, recipes: [&'static str; 3], bulk: &Bulk) -> Table {
 }
 
 fn pages_table(name: &str, [plain, limited, sifest]: [&'static str; 3], pages: &Pages) -> Table {
-    let seconds = |recipe| move |page: &u64| cell(&pages.at(recipe, *page, took), 2);
-    let saved = |than| move |page: &u64| percent(&turned(&pages.gain(sifest, than, *page, took)));
+    let seconds = |recipe| move |page: &u64| cell(&pages.at(recipe, *page, page_time), 2);
+    let saved = |than| move |page: &u64| percent(&negated(&pages.gain(sifest, than, *page, page_time)));
     Table::of(
         format!("{name}, pages: seconds from the SYN to the last byte, and time that sifest saves:"),
         [
@@ -220,6 +231,6 @@ fn pages_table(name: &str, [plain, limited, sifest]: [&'static str; 3], pages: &
             column("saved over plain", saved(plain)),
             column("saved over Limited Transmit", saved(limited)),
         ],
-        PAGES,
+        PAGE_SEGMENTS,
     )
 }

@@ -6,8 +6,8 @@ mod decomposition;
 mod events;
 mod fairness;
 mod judging;
-mod letter;
 mod limits;
+mod literal;
 mod readings;
 mod senders;
 pub mod setting;
@@ -24,6 +24,7 @@ const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure
     Figure::new(Paper::Pan2004, id, title, run)
 }
 
+/// All figures of the paper.
 pub const FIGURES: &[Figure] = &[
     figure("p0-fig5", "Fig. 5: acknowledged packets by loss rate", throughput::figure_5),
     figure("p0-fig6", "Fig. 6: Tahoe with clustered and with random errors", throughput::figure_6),
@@ -51,6 +52,6 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "p0-text",
         "§2.3, §3.1 and §4.2: the formulas, and other interpretations of the setup and of sifest",
-        text::readings,
+        text::formulas_and_interpretations,
     ),
 ];

@@ -86,7 +86,7 @@ pub(super) fn over_z(title: &str, y: &str, curves: Vec<chart::Curve>) -> Chart {
     }
 }
 
-/// Runs each setting: `[setting][seed]`.
+/// Measures each setting with all seeds. Returns the measurements by setting, then by seed.
 pub(super) fn measured(effort: &Effort, settings: &[Setting]) -> Result<Vec<Vec<Measured>>, WorldError> {
     let plans = planned(settings)?;
     effort.sample(&plans, seeded, |(setting, _), report| Measured::of(setting, &report.flows[0]))
@@ -96,12 +96,12 @@ pub(super) fn measured(effort: &Effort, settings: &[Setting]) -> Result<Vec<Vec<
 pub(super) fn traced<T: Clone + Send + Serialize + 'static>(
     effort: &Effort,
     settings: &[Setting],
-    look: impl Fn(&Measured, &Trace) -> T + Sync,
+    measure: impl Fn(&Measured, &Trace) -> T + Sync,
 ) -> Result<Vec<Vec<T>>, WorldError> {
     let settings: Vec<_> =
         settings.iter().map(|setting| Setting { watch: Watch::Packets, ..setting.clone() }).collect();
     effort.watch(&planned(&settings)?, seeded, |(setting, _), report, world| {
-        look(&Measured::of(setting, &report.flows[0]), &Trace::of(world, 0, setting.reading.mss()))
+        measure(&Measured::of(setting, &report.flows[0]), &Trace::of(world, 0, setting.interpretation.mss()))
     })
 }
 

@@ -13,13 +13,18 @@ use airwire::time::{Duration, Instant};
 pub const MSS: u16 = 512 - 40;
 /// The receiver's window in segments: "about 8 Kbytes" (§3.1).
 const WINDOW: usize = 16;
+/// Length of a run with bulk transfers, in seconds.
 pub const SECONDS: u64 = 100;
 
-/// With fewer segments in flight, the loss of the first one cannot cause three duplicate ACKs.
-pub(super) const ENOUGH: f64 = 4.0;
+/// Smallest flight, in segments, in which the loss of the first segment causes three duplicate ACKs.
+pub(super) const MIN_FLIGHT: f64 = 4.0;
 
 /// x and y of Figs. 7 and 8.
 pub(super) const RARE: Channel = Channel::new(0.01, 0.09);
+/// x and y of Figs. 9 and 11a.
+pub(super) const MODERATE: Channel = Channel::new(0.01, 0.15);
+/// "randomized lossy links" (§4.3.1).
+pub(super) const HEAVY: Channel = Channel::new(0.08, 0.08);
 
 /// The radio link of Fig. 4, with α = β.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +38,7 @@ pub struct Channel {
 }
 
 impl Channel {
+    /// Creates a channel with α = β = 0.3.
     pub const fn new(x: f64, y: f64) -> Self {
         Self { x, y, change: 0.3 }
     }
@@ -59,32 +65,32 @@ pub enum Acks {
 
 /// An interpretation of §3.1, which is ambiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// As in `CHOICES`.
+pub enum Interpretation {
+    /// As in `choices.md`.
     Chosen,
     /// "the timer granularity is set about 500 ms".
     TicksOf500,
     /// The resolution of ns-2's own clock.
     TicksOf10,
     /// "TCP MSS and UDP payload are both 512 bytes", without headers: 552 and 540 bytes on the wire.
-    HeadersBeside,
+    ExtraHeaders,
     /// The errors affect only TCP's packets.
-    VoiceApart,
+    VoiceWithoutErrors,
     /// Packets from the mobile host are damaged as well.
-    AcksToo,
+    ErrorsOnAcks,
     /// The setup of the ns-2 runs whose means are in the tests: errors on TCP's packets only, ACKs via the home agent,
     /// and no handshake. The SYN takes the place of the first packet, and its ACK opens the window to two segments.
     AsInNs2,
 }
 
-impl Reading {
+impl Interpretation {
     pub(super) const ALL: [Self; 7] = [
         Self::Chosen,
         Self::TicksOf500,
         Self::TicksOf10,
-        Self::HeadersBeside,
-        Self::VoiceApart,
-        Self::AcksToo,
+        Self::ExtraHeaders,
+        Self::VoiceWithoutErrors,
+        Self::ErrorsOnAcks,
         Self::AsInNs2,
     ];
 
@@ -93,9 +99,9 @@ impl Reading {
             Self::Chosen => "as chosen",
             Self::TicksOf500 => "ticks of 500 ms",
             Self::TicksOf10 => "ticks of 10 ms",
-            Self::HeadersBeside => "512 bytes without headers",
-            Self::VoiceApart => "errors on TCP packets only",
-            Self::AcksToo => "errors on ACKs too",
+            Self::ExtraHeaders => "512 bytes without headers",
+            Self::VoiceWithoutErrors => "errors on TCP packets only",
+            Self::ErrorsOnAcks => "errors on ACKs too",
             Self::AsInNs2 => "as in ns-2: errors on TCP packets only, ACKs via the home agent, no handshake",
         }
     }
@@ -104,14 +110,18 @@ impl Reading {
         Duration::from_millis(match self {
             Self::TicksOf500 => 500,
             Self::TicksOf10 => 10,
-            Self::Chosen | Self::HeadersBeside | Self::VoiceApart | Self::AcksToo | Self::AsInNs2 => 100,
+            Self::Chosen
+            | Self::ExtraHeaders
+            | Self::VoiceWithoutErrors
+            | Self::ErrorsOnAcks
+            | Self::AsInNs2 => 100,
         })
     }
 
     /// Payload bytes of a segment.
     pub(super) const fn mss(self) -> u16 {
         match self {
-            Self::HeadersBeside => 512,
+            Self::ExtraHeaders => 512,
             _ => MSS,
         }
     }
@@ -122,12 +132,12 @@ impl Reading {
 pub enum Load {
     /// FTP: an endless transfer.
     Bulk,
-    /// Web pages of this number of segments. Each page is a connection, and one starts every `PAUSE`.
+    /// Web pages with this number of segments. Each page is a connection, and one starts every `PAGE_INTERVAL`.
     Pages(u64),
 }
 
 /// Time between the starts of two pages.
-const PAUSE: Duration = Duration::from_millis(2500);
+const PAGE_INTERVAL: Duration = Duration::from_millis(2500);
 /// Pages per run.
 const PAGES: u64 = 40;
 
@@ -136,14 +146,19 @@ const PAGES: u64 = 40;
 pub struct Setting {
     /// One transfer per recipe. If empty, only the voice stream runs.
     pub recipes: Vec<String>,
+    /// The radio link.
     pub channel: Channel,
+    /// The receiver's ACK policy.
     pub acks: Acks,
     /// Rate of the radio link, in kbit/s.
     pub radio: u32,
     /// The receiver's window in segments.
     pub window: usize,
+    /// The data that the application sends.
     pub load: Load,
-    pub reading: Reading,
+    /// The interpretation of §3.1.
+    pub interpretation: Interpretation,
+    /// The events to record.
     pub watch: Watch,
 }
 
@@ -157,14 +172,14 @@ impl Setting {
             radio: 128,
             window: WINDOW,
             load: Load::Bulk,
-            reading: Reading::Chosen,
+            interpretation: Interpretation::Chosen,
             watch: Watch::Results,
         }
     }
 
     /// The run. The caller sets the seed.
     pub fn plan(&self) -> Result<Run, WorldError> {
-        let mss = self.reading.mss();
+        let mss = self.interpretation.mss();
         let flow = |recipe: &str, length, start| {
             Ok::<_, WorldError>(Flow {
                 recipe: Some(recipe.parse()?),
@@ -180,7 +195,7 @@ impl Setting {
                 Load::Bulk => flows.push(flow(recipe, Length::Endless, Instant::ZERO)?),
                 Load::Pages(segments) => {
                     for page in 0..PAGES {
-                        let start = Instant::ZERO + PAUSE.saturating_mul(page);
+                        let start = Instant::ZERO + PAGE_INTERVAL.saturating_mul(page);
                         flows.push(flow(recipe, Length::Octets(segments * u64::from(mss)), start)?);
                     }
                 }
@@ -205,23 +220,27 @@ impl Setting {
     /// The path of Fig. 3 (correspondent host, home agent, foreign agent, mobile host): the preset with this setting's
     /// values.
     fn path(&self) -> String {
-        let Self { radio, reading, channel: Channel { x, y, change }, .. } = self;
+        let Self { radio, interpretation, channel: Channel { x, y, change }, .. } = self;
         let errors =
             format!("good = {x:.6}, bad = {y:.6}, good_to_bad = {change:.6}, bad_to_good = {change:.6}");
         let model = format!("{{ model = \"gilbert-elliott\", {errors}, step = \"packet\" }}");
-        let up = if *reading == Reading::AcksToo { format!("up = {model}\n") } else { String::new() };
+        let up = if *interpretation == Interpretation::ErrorsOnAcks {
+            format!("up = {model}\n")
+        } else {
+            String::new()
+        };
         let mut text = format!(
             "schema = 1\nextends = \"sifest-random\"\n[[stage]]\nname = \"radio\"\nboth.rate = \"{radio}kbit\"\n\
              [[stage]]\nname = \"radio-errors\"\ndown = {model}\n{up}"
         );
-        let voice = match reading {
-            Reading::HeadersBeside => "down.rate = \"67.5kbit\"\ndown.packet = \"540B\"\n",
-            Reading::VoiceApart | Reading::AsInNs2 if !self.recipes.is_empty() => {
+        let voice = match interpretation {
+            Interpretation::ExtraHeaders => "down.rate = \"67.5kbit\"\ndown.packet = \"540B\"\n",
+            Interpretation::VoiceWithoutErrors | Interpretation::AsInNs2 if !self.recipes.is_empty() => {
                 "down.leaves_after = \"radio\"\n"
             }
             _ => return text,
         };
-        if *reading == Reading::AsInNs2 {
+        if *interpretation == Interpretation::AsInNs2 {
             text += "[[stage]]\nname = \"to-home-agent\"\nup = { rate = \"1Mbit\", delay = \"5ms\" }\n";
         }
         text += "[[stage]]\nname = \"voice\"\n";
@@ -230,17 +249,17 @@ impl Setting {
 
     fn sender(&self) -> Profile {
         let mut profile = Profile::ns2().with(|it| {
-            it.handshake.mss = Some(self.reading.mss());
+            it.handshake.mss = Some(self.interpretation.mss());
             it.handshake.window_scale = None;
         });
-        profile.timers.rto = Timer::ns2(self.reading.tick());
+        profile.timers.rto = Timer::ns2(self.interpretation.tick());
         // ns-2's one-way agents have no handshake. They start with data, no RTT sample and a timeout of 6 s. Here the
         // SYN can be lost as well, so SYN and data get 3 s each. Pages get 1 s, because the paper's pages have no SYN.
         profile.timers.samples_handshake = false;
         if let Load::Pages(_) = self.load {
             profile.timers.rto.limits.initial = Duration::from_secs(1);
         }
-        if self.reading == Reading::AsInNs2 {
+        if self.interpretation == Interpretation::AsInNs2 {
             profile.timers.samples_handshake = true;
             profile.timers.rto.limits.initial = Duration::from_secs(6);
             profile.recovery.initial.window = InitialWindow::Segments(2);
@@ -256,7 +275,7 @@ impl Setting {
             Acks::Each => AckPolicy::EVERY,
         };
         HostSpec::receiver().profile.with(|it| {
-            it.handshake.mss = Some(self.reading.mss());
+            it.handshake.mss = Some(self.interpretation.mss());
             it.handshake.window_scale = None;
             it.handshake.timestamps = false;
             it.acks.dsack = false;
@@ -266,14 +285,14 @@ impl Setting {
 
     /// Number of packets that were acknowledged.
     pub fn acknowledged(&self, flow: &FlowReport) -> f64 {
-        (flow.acked / u64::from(self.reading.mss())) as f64
+        (flow.acked / u64::from(self.interpretation.mss())) as f64
     }
 }
 
 /// Voice packets that passed the radio link, and voice packets that entered it, in a run without transfers.
 pub(super) fn voice(report: &Report) -> [f64; 2] {
-    let of = |stage: &str, what: &str| report.stages[stage]["down"][what].as_f64().unwrap_or(f64::NAN);
-    [of("radio-errors", "packets_out"), of("radio-errors", "packets_in")]
+    let count = |name: &str| report.stages["radio-errors"]["down"][name].as_f64().unwrap_or(f64::NAN);
+    [count("packets_out"), count("packets_in")]
 }
 
 #[cfg(test)]
@@ -308,8 +327,8 @@ mod tests {
             let setting = Setting { watch: Watch::Packets, ..Setting::new(recipe, Channel::new(0.0, 0.0)) };
             let (_, mut world) = run_watched(&setting.plan().unwrap(), |_| {}).unwrap();
             let trace = Trace::of(&mut world, 0, MSS);
-            let (heard, _) = trace.acks.iter().find(|(_, number)| *number > 0).unwrap();
-            trace.sent.iter().filter(|packet| packet.at < *heard).count()
+            let (first_ack, _) = trace.acks.iter().find(|(_, number)| *number > 0).unwrap();
+            trace.sent.iter().filter(|packet| packet.at < *first_ack).count()
         };
         assert_eq!((first_flight("tahoe+sifest"), first_flight("tahoe+sifest+liw")), (1, 2));
     }

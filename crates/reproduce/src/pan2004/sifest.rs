@@ -4,13 +4,13 @@ use airtcp_numbers::statistics::{Mean, differences, gains};
 use airtcp_sim::world::WorldError;
 use serde::Serialize;
 
-use super::judging::{Measured, gain, packets, percent, turned};
+use super::judging::{Measured, gain, negated, packets, percent};
 use super::readings::REPETITIONS;
 use super::senders::{
     Curve, LIMITED, LIW, NEWRENO, RENO, SACK, SIFEST, TAHOE, change_column, over_z, overall_rates, run,
     traced, within, z_column,
 };
-use super::setting::{Channel, SECONDS};
+use super::setting::{Channel, HEAVY, MODERATE, SECONDS};
 use super::throughput::{curve_over_time, holding};
 use super::trace::Trace;
 use crate::chart::{Axis, Chart, Scale};
@@ -20,18 +20,16 @@ use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, column, mean
 
 /// One run of Fig. 11a.
 #[derive(Clone, Serialize)]
-struct Seen {
+struct Fig11aRun {
     #[serde(flatten)]
     measured: Measured,
-    /// Seconds spent waiting for timeouts.
     #[serde(rename = "idle time, s")]
     idle: f64,
-    /// Packets acknowledged so far, every ten seconds.
     #[serde(rename = "packets acknowledged every ten seconds")]
     over_time: Vec<f64>,
 }
 
-/// Packet counts that the paper's text states for two senders, and the gain of the second over the first.
+/// Our samples and the paper's packet counts of a plain sender and one with sifest, and the paper's gain.
 struct Stated {
     plain: (Vec<f64>, f64),
     with: (Vec<f64>, f64),
@@ -66,12 +64,9 @@ impl Stated {
     }
 }
 
-const MODERATE: Channel = Channel::new(0.01, 0.15);
-const HEAVY: Channel = Channel::new(0.08, 0.08);
-
 /// A sender on a channel.
 type Sender = (Curve, Channel);
-type Cells = Grid<Sender, (), Seen>;
+type Cells = Grid<Sender, (), Fig11aRun>;
 
 const fn moderate(name: &'static str, recipe: &'static str) -> Sender {
     (Curve::new(name, recipe), MODERATE)
@@ -108,8 +103,8 @@ const ROWS: [Row; 12] = [
     (HEAVY_SIFEST, "1116 (+15.1 %)", HEAVY_NEWRENO),
 ];
 
-fn acked(seen: &Seen) -> f64 {
-    seen.measured.acked
+fn acked(one: &Fig11aRun) -> f64 {
+    one.measured.acked
 }
 
 fn gain_over(cells: &Cells, sender: Sender, plain: Sender) -> Mean {
@@ -118,18 +113,18 @@ fn gain_over(cells: &Cells, sender: Sender, plain: Sender) -> Mean {
 
 pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
     let times: Vec<f64> = (0..=10).map(|step| (step * SECONDS / 10) as f64).collect();
-    let look = |measured: &Measured, trace: &Trace| Seen {
+    let measure = |measured: &Measured, trace: &Trace| Fig11aRun {
         measured: *measured,
         idle: trace.idle(),
         over_time: times.iter().map(|at| trace.acked(*at)).collect(),
     };
     let senders = ROWS.map(|(sender, ..)| sender);
     let plan = |(curve, channel): Sender, ()| Ok(curve.over(channel));
-    let cells = Grid::run(&senders, &[()], plan, |settings| traced(effort, settings, look))?;
+    let cells = Grid::run(&senders, &[()], plan, |settings| traced(effort, settings, measure))?;
     let (clusters, sentence) = by_clusters(effort)?;
-    let drawn = [(PLAIN_TAHOE, 932.0), (TAHOE_SIFEST, 1111.0), (TAHOE_LIW, 1245.0)];
-    let curves = drawn.map(|(sender, paper)| {
-        let seeds: Vec<_> = cells.samples(sender, ()).iter().map(|seen| seen.over_time.clone()).collect();
+    let senders = [(PLAIN_TAHOE, 932.0), (TAHOE_SIFEST, 1111.0), (TAHOE_LIW, 1245.0)];
+    let curves = senders.map(|(sender, paper)| {
+        let seeds: Vec<_> = cells.samples(sender, ()).iter().map(|one| one.over_time.clone()).collect();
         curve_over_time(sender.0.name, &times, &seeds).with_paper_values([(SECONDS as f64, paper)])
     });
     let chart = Chart {
@@ -148,25 +143,27 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
 }
 
 fn table(cells: &Cells) -> Table {
-    let of = |sender: &Sender, value: fn(&Seen) -> f64| cells.at(*sender, (), value);
+    let samples = |sender: &Sender, value: fn(&Fig11aRun) -> f64| cells.at(*sender, (), value);
     Table::of(
         "Acknowledged packets after 100 s, at x = 0.01, y = 0.15 unless stated otherwise, and gains over the \
          plain sender:",
         [
             column("sender", |((curve, _), ..): &Row| curve.name.to_owned()),
             column("the paper", |(_, paper, _): &Row| (*paper).to_owned()),
-            column("here", |(sender, ..): &Row| cell(&of(sender, acked), 0)),
+            column("here", |(sender, ..): &Row| cell(&samples(sender, acked), 0)),
             column("gain", |(sender, _, plain): &Row| match sender == plain {
                 true => String::new(),
                 false => percent(&gain_over(cells, *sender, *plain)),
             }),
-            column("SD of one run", |(sender, ..): &Row| format!("{:.0}", deviation(&of(sender, acked)))),
-            column("idle before timeouts, s", |(sender, ..): &Row| cell(&of(sender, |seen| seen.idle), 1)),
+            column("SD of one run", |(sender, ..): &Row| {
+                format!("{:.0}", deviation(&samples(sender, acked)))
+            }),
+            column("idle before timeouts, s", |(sender, ..): &Row| cell(&samples(sender, |one| one.idle), 1)),
             column("timeouts", |(sender, ..): &Row| {
-                format!("{:.1}", mean(&of(sender, |seen| seen.measured.timeouts)).mean)
+                format!("{:.1}", mean(&samples(sender, |one| one.measured.timeouts)).mean)
             }),
             column("fast retransmissions", |(sender, ..): &Row| {
-                format!("{:.1}", mean(&of(sender, |seen| seen.measured.succeeded)).mean)
+                format!("{:.1}", mean(&samples(sender, |one| one.measured.succeeded)).mean)
             }),
         ],
         ROWS,
@@ -189,7 +186,7 @@ fn claims(cells: &Cells) -> Vec<Claim> {
         Judged::all([packets, liw.judged_gain(repetitions), liw_alone.judged_gain(repetitions)])
     };
     let more = gain_over(cells, TAHOE_SIFEST, PLAIN_TAHOE);
-    let less_idle = turned(&cells.gain(TAHOE_SIFEST, PLAIN_TAHOE, (), |seen| seen.idle));
+    let less_idle = negated(&cells.gain(TAHOE_SIFEST, PLAIN_TAHOE, (), |one| one.idle));
     let larger = gain_over(cells, TAHOE_LIW, TAHOE_SIFEST);
     let random = gain_over(cells, HEAVY_SIFEST, HEAVY_NEWRENO);
     vec![
@@ -227,7 +224,7 @@ fn claims(cells: &Cells) -> Vec<Claim> {
             with_liw(REPETITIONS.chosen),
         )
         .repeated(REPETITIONS, with_liw),
-        others(cells),
+        other_variants(cells),
         claim(
             At("§4.3.1"),
             "“For example, when *x* = 0.01 and *y* = 0.15, 1059 or 831 packets are received for Reno with or \
@@ -254,12 +251,15 @@ fn claims(cells: &Cells) -> Vec<Claim> {
 }
 
 /// "quite similar": each gain differs from Tahoe's by at most 10 % of the plain sender's packets.
-fn others(cells: &Cells) -> Claim {
-    let of = |with, plain| gains(&cells.at(with, (), acked), &cells.at(plain, (), acked));
-    let tahoe = of(TAHOE_SIFEST, PLAIN_TAHOE);
-    let others =
-        [of(RENO_SIFEST, PLAIN_RENO), of(NEWRENO_SIFEST, PLAIN_NEWRENO), of(SACK_SIFEST, PLAIN_SACK)];
-    let apart = others.each_ref().map(|other| mean(&differences(other, &tahoe)));
+fn other_variants(cells: &Cells) -> Claim {
+    let gains = |with, plain| gains(&cells.at(with, (), acked), &cells.at(plain, (), acked));
+    let tahoe = gains(TAHOE_SIFEST, PLAIN_TAHOE);
+    let others = [
+        gains(RENO_SIFEST, PLAIN_RENO),
+        gains(NEWRENO_SIFEST, PLAIN_NEWRENO),
+        gains(SACK_SIFEST, PLAIN_SACK),
+    ];
+    let from_tahoe = others.each_ref().map(|other| mean(&differences(other, &tahoe)));
     let [reno, newreno, sack] = others.map(|other| percent(&mean(&other)));
     claim(
         At("§4.3.1"),
@@ -268,7 +268,7 @@ fn others(cells: &Cells) -> Claim {
             "Gain with sifest: Tahoe {}, Reno {reno}, NewReno {newreno}, SACK {sack}",
             percent(&mean(&tahoe))
         ),
-        Judged::all(apart.map(|apart| Judged::similar(&apart))),
+        Judged::all(from_tahoe.iter().map(Judged::similar)),
     )
 }
 
@@ -276,11 +276,11 @@ fn others(cells: &Cells) -> Claim {
 fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     const CHANGES: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
     let cells = run(effort, &[TAHOE, SIFEST, LIW], &CHANGES, |change| MODERATE.changing(change))?;
-    let over = |more, less| {
+    let gain = |more, less| {
         let cells = &cells;
         move |change: &f64| cells.gain(more, less, *change, packets)
     };
-    let (with, with_liw, larger) = (over(SIFEST, TAHOE), over(LIW, TAHOE), over(LIW, SIFEST));
+    let (with, with_liw, larger) = (gain(SIFEST, TAHOE), gain(LIW, TAHOE), gain(LIW, SIFEST));
     let table = Table::of(
         "Tahoe's acknowledged packets at z = 8 %, and gains over plain Tahoe, with longer clusters of errors \
          (smaller α = β):",

@@ -3,9 +3,9 @@
 use airtcp_sim::world::WorldError;
 
 use super::judging::{acked, gain, percent};
-use super::letter;
+use super::literal;
 use super::senders::measured;
-use super::setting::{Channel, Reading, Setting};
+use super::setting::{Channel, HEAVY, Interpretation, MODERATE, Setting};
 use crate::chart::{Axis, Chart, Curve as Line, Scale};
 use crate::judge::deviation;
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, mean, shown};
@@ -16,7 +16,7 @@ pub(super) fn throughput_by_dupacks(w: f64) -> f64 {
     3.0 * w / 4.0
 }
 
-/// The same if a timeout detects it: W − 2 segments in log2(W/2) round trips of slow start, then 3W²/8 in W/2.
+/// The same if a timeout detects the loss: W − 2 segments in log2(W/2) round trips of slow start, then 3W²/8 in W/2.
 pub(super) fn throughput_by_timeout(w: f64) -> f64 {
     (w - 2.0 + 3.0 * w * w / 8.0) / ((w / 2.0).log2() + w / 2.0)
 }
@@ -27,10 +27,8 @@ pub(super) fn throughput_difference(w: f64) -> f64 {
 }
 
 const WINDOWS: [f64; 6] = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
-const MODERATE: Channel = Channel::new(0.01, 0.15);
-const HEAVY: Channel = Channel::new(0.08, 0.08);
 
-pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
+pub(super) fn formulas_and_interpretations(effort: &Effort) -> Result<Finding, WorldError> {
     let mut analysis = Table::new(
         "Throughput after a loss at window W by the formulas of §2.3, in segments per round trip:",
         &["W", "timeout", "three duplicate ACKs", "difference"],
@@ -43,11 +41,11 @@ pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
             format!("{:+.2}", throughput_difference(w)),
         ]);
     }
-    let (set_ups, of_set_ups) = set_ups(effort)?;
-    let (letters, of_letters) = letter::letters(effort)?;
-    let queues = letter::over_queues(effort)?;
-    let (choices, of_choices) = letter::each_choice(effort)?;
-    let curve = |name: &str, of: fn(f64) -> f64| Line::dots(name, WINDOWS.map(|w| (w, of(w))));
+    let (set_ups, set_ups_remark) = set_ups(effort)?;
+    let (all_choices, all_choices_remark) = literal::all_choices(effort)?;
+    let queues = literal::queue_losses(effort)?;
+    let (each_choice, each_choice_remark) = literal::each_choice(effort)?;
+    let curve = |name: &str, formula: fn(f64) -> f64| Line::dots(name, WINDOWS.map(|w| (w, formula(w))));
     let chart = Chart {
         title: "Fig. 2: Timeout v.s. Triple-dupack (the formulas)".to_owned(),
         x: Axis::new("window W at the loss, segments", Scale::Logarithmic),
@@ -55,15 +53,15 @@ pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
         curves: vec![curve("triple-dupack", throughput_by_dupacks), curve("timeout", throughput_by_timeout)],
     };
     Ok(Finding {
-        tables: vec![analysis, set_ups, letters, queues, choices],
+        tables: vec![analysis, set_ups, all_choices, queues, each_choice],
         charts: vec![chart],
         claims: vec![analytic()],
-        remarks: vec![of_set_ups, of_letters, of_choices],
+        remarks: vec![set_ups_remark, all_choices_remark, each_choice_remark],
         ..Finding::default()
     })
 }
 
-/// The paper's numbers for ordinary senders in each interpretation of §3.1, and the gain of sifest there.
+/// Compares plain senders with the paper's numbers in each interpretation of §3.1, and shows the gain of sifest.
 fn set_ups(effort: &Effort) -> Result<(Table, String), WorldError> {
     const STATED: [(&str, Channel, f64); 5] = [
         ("tahoe", MODERATE, 932.0),
@@ -72,12 +70,15 @@ fn set_ups(effort: &Effort) -> Result<(Table, String), WorldError> {
         ("tahoe", Channel::new(0.03, 0.03), 1443.0),
         ("tahoe", Channel::new(0.0, 0.06), 1262.0),
     ];
-    let settings: Vec<_> = Reading::ALL
+    let settings: Vec<_> = Interpretation::ALL
         .iter()
-        .flat_map(|reading| {
+        .flat_map(|interpretation| {
             let senders = STATED.map(|(recipe, channel, _)| (recipe, channel));
             let all = senders.into_iter().chain([("tahoe+sifest", MODERATE)]);
-            all.map(|(recipe, channel)| Setting { reading: *reading, ..Setting::new(recipe, channel) })
+            all.map(|(recipe, channel)| Setting {
+                interpretation: *interpretation,
+                ..Setting::new(recipe, channel)
+            })
         })
         .collect();
     let found = measured(effort, &settings)?;
@@ -96,9 +97,9 @@ fn set_ups(effort: &Effort) -> Result<(Table, String), WorldError> {
             "sifest: 19.2 %",
         ],
     );
-    let mut nearest: Option<(f64, Reading)> = None;
+    let mut nearest: Option<(f64, Interpretation)> = None;
     let mut better = Vec::new();
-    for (reading, runs) in Reading::ALL.iter().zip(found.chunks(STATED.len() + 1)) {
+    for (interpretation, runs) in Interpretation::ALL.iter().zip(found.chunks(STATED.len() + 1)) {
         let packets: Vec<_> = runs.iter().map(|seeds| acked(seeds)).collect();
         let distances: Vec<f64> = STATED
             .iter()
@@ -107,25 +108,25 @@ fn set_ups(effort: &Effort) -> Result<(Table, String), WorldError> {
             .collect();
         let farthest = distances.iter().fold(0.0, |most: f64, distance| most.max(distance.abs()));
         if nearest.is_none_or(|(least, _)| farthest < least) {
-            nearest = Some((farthest, *reading));
+            nearest = Some((farthest, *interpretation));
         }
-        let over = gain(&packets[STATED.len()], &packets[0]);
-        if Judged::better(&over) == Judged::Holds {
-            better.push(reading.name());
+        let sifest_gain = gain(&packets[STATED.len()], &packets[0]);
+        if Judged::better(&sifest_gain) == Judged::Holds {
+            better.push(interpretation.name());
         }
         let cells = distances
             .iter()
             .zip(&packets)
             .map(|(distance, packets)| format!("{} ({distance:+.1})", shown(&mean(packets), 0)));
-        let row = [reading.name().to_owned()].into_iter().chain(cells);
-        table.row(row.chain([format!("{farthest:.1}"), percent(&over)]));
+        let row = [interpretation.name().to_owned()].into_iter().chain(cells);
+        table.row(row.chain([format!("{farthest:.1}"), percent(&sifest_gain)]));
     }
-    let nearest = nearest.map_or("none", |(_, reading)| reading.name());
+    let nearest = nearest.map_or("none", |(_, interpretation)| interpretation.name());
     let sentence = format!(
         "The interpretation “{nearest}” is closest to the paper's five numbers. sifest makes Tahoe faster in \
          {} of {} interpretations: {}.",
         better.len(),
-        Reading::ALL.len(),
+        Interpretation::ALL.len(),
         better.join("; ")
     );
     Ok((table, sentence))
@@ -164,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Computed by hand for W = 4: (4 − 2 + 6) / (1 + 2) and 3.
+    /// By hand for W = 4: (4 − 2 + 6) / (1 + 2) with a timeout, and 3 with three duplicate ACKs.
     #[test]
     fn timeout_costs_throughput_for_windows_above_two() {
         assert_eq!((throughput_by_timeout(4.0), throughput_by_dupacks(4.0)), (8.0 / 3.0, 3.0));

@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
-use super::judging::{Measured, gain, packets, percent, saving, turned};
+use super::judging::{Measured, gain, packets, percent, reduction};
 use super::readings::{DELAYED_ACKS, REPETITIONS};
 use super::senders::{
     Curve, NEWRENO, RENO, SACK, TAHOE, VARIANTS, change_column, over_z, overall_rates, planned, run, seeded,
@@ -48,9 +48,9 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
 }
 
 fn claims_5(cells: &Cells, voice: &Voice) -> Vec<Claim> {
-    let over = |more, less| cells.pooled(more, less, packets);
-    let nd = [over(TAHOE_ND, TAHOE), over(RENO_ND, RENO)];
-    let (sack_over, tahoe_over) = (over(SACK, NEWRENO), over(TAHOE, RENO));
+    let gain = |more, less| cells.pooled(more, less, packets);
+    let nd = [gain(TAHOE_ND, TAHOE), gain(RENO_ND, RENO)];
+    let (sack_over, tahoe_over) = (gain(SACK, NEWRENO), gain(TAHOE, RENO));
     vec![
         exponential(cells),
         proportional(voice),
@@ -79,7 +79,7 @@ fn claims_5(cells: &Cells, voice: &Voice) -> Vec<Claim> {
             format!(
                 "Tahoe's gain over Reno, averaged over z: {}; without delayed ACKs: {}",
                 percent(&tahoe_over),
-                percent(&over(TAHOE_ND, RENO_ND))
+                percent(&gain(TAHOE_ND, RENO_ND))
             ),
             Judged::better(&tahoe_over),
         ),
@@ -90,11 +90,11 @@ fn claims_5(cells: &Cells, voice: &Voice) -> Vec<Claim> {
 fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     const CHANGES: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
     let cells = run(effort, &VARIANTS, &CHANGES, |change| Channel::overall(0.05).changing(change))?;
-    let over = |more, less| {
+    let gain = |more, less| {
         let cells = &cells;
         move |change: &f64| cells.gain(more, less, *change, packets)
     };
-    let (tahoe, sack) = (over(TAHOE, RENO), over(SACK, NEWRENO));
+    let (tahoe, sack) = (gain(TAHOE, RENO), gain(SACK, NEWRENO));
     let columns = VARIANTS.map(|curve| cells.column(curve.name, curve, 0, packets));
     let gains = [
         column("Tahoe over Reno", |change: &f64| percent(&tahoe(change))),
@@ -125,9 +125,10 @@ pub(super) fn holding(changes: &[f64], judge: impl Fn(f64) -> Judged) -> String 
     }
 }
 
+/// Runs the voice stream alone.
 fn voice(effort: &Effort, rates: &[f64]) -> Result<Voice, WorldError> {
-    let alone = |(), z| Ok(Setting { recipes: Vec::new(), ..Setting::new("tahoe", Channel::overall(z)) });
-    Grid::run(&[()], rates, alone, |settings| {
+    let plan = |(), z| Ok(Setting { recipes: Vec::new(), ..Setting::new("tahoe", Channel::overall(z)) });
+    Grid::run(&[()], rates, plan, |settings| {
         effort.sample_named(
             "voice packets behind and before the radio link",
             &planned(settings)?,
@@ -139,14 +140,14 @@ fn voice(effort: &Effort, rates: &[f64]) -> Result<Voice, WorldError> {
 
 /// An exponential decrease is steepest at low loss rates, so its middle lies below the straight line between its ends.
 fn exponential(cells: &Cells) -> Claim {
-    let of = |curve| {
+    let fall_and_sag = |curve| {
         let points = cells.of(curve, packets);
         let last = points.len() - 1;
         let chord = across(&[points[0].clone(), points[last].clone()]);
-        (saving(&points[last], &points[0]), gain(&chord, &points[last / 2]))
+        (reduction(&points[last], &points[0]), gain(&chord, &points[last / 2]))
     };
-    let found = VARIANTS.map(of);
-    let parts = found.iter().flat_map(|(falls, sags)| [Judged::considerably(falls), Judged::better(sags)]);
+    let found = VARIANTS.map(fall_and_sag);
+    let parts = found.iter().flat_map(|(fall, sag)| [Judged::considerably(fall), Judged::better(sag)]);
     claim(
         At("§3.2.1, Fig. 5"),
         "“the throughput of FTP traffic, no matter transported by which TCP variants, degrades dramatically \
@@ -166,51 +167,68 @@ fn exponential(cells: &Cells) -> Claim {
     )
 }
 
-/// The relative difference between the voice's loss rate and z: zero if the loss is proportional to z.
+/// Judges the relative difference between the voice's loss rate and z. It is zero if the loss is proportional to z.
 fn proportional(voice: &Voice) -> Claim {
-    let over = |z: &f64| voice.at((), *z, |[arrived, sent]| (1.0 - arrived / sent) / z - 1.0);
-    let all: Vec<_> = voice.points().iter().map(over).collect();
-    let off = mean(&across(&all));
-    let third: Vec<_> = voice.points().iter().copied().filter(|z| within(0.0, 0.04)(*z)).collect();
-    let few = mean(&across(&third.iter().map(over).collect::<Vec<_>>()));
+    let difference = |z: &f64| voice.at((), *z, |[arrived, sent]| (1.0 - arrived / sent) / z - 1.0);
+    let all: Vec<_> = voice.points().iter().map(difference).collect();
+    let all = mean(&across(&all));
+    let low_rates: Vec<_> = voice.points().iter().copied().filter(|z| within(0.0, 0.04)(*z)).collect();
+    let low = mean(&across(&low_rates.iter().map(difference).collect::<Vec<_>>()));
     claim(
         At("§3.2.1, Fig. 5"),
         "“In contrast, the throughput degradation for the UDP-transported CBR is proportional to *z*.”",
         format!(
             "Relative difference between the voice's loss rate and z: {} for all z, {} up to z = 4 %",
-            percent(&off),
-            percent(&few)
+            percent(&all),
+            percent(&low)
         ),
-        Judged::all([Judged::similar(&off), Judged::similar(&few)]),
+        Judged::all([Judged::similar(&all), Judged::similar(&low)]),
     )
     .not_counted(Counts::ByConstruction(
         "the channel loses a share z of all packets, and the voice stream does not retransmit".to_owned(),
     ))
 }
 
+/// Values of α = β in Fig. 6.
+const FIG_6_CHANGES: [f64; 5] = [0.3, 0.1, 0.03, 0.01, 0.003];
+
 pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
-    const CHANGES: [f64; 5] = [0.3, 0.1, 0.03, 0.01, 0.003];
     let random = Channel::new(0.03, 0.03);
-    let clustered = CHANGES.map(|change| Channel::new(0.0, 0.06).changing(change));
+    let clustered = FIG_6_CHANGES.map(|change| Channel::new(0.0, 0.06).changing(change));
     let channels: Vec<_> = [random].into_iter().chain(clustered).collect();
     let packets = run(effort, &[TAHOE], &channels, |channel| channel)?.of(TAHOE, packets);
+    let charts = vec![over_time(effort, &channels[..2])?, over_clusters(&FIG_6_CHANGES, &packets)];
+    Ok(Finding {
+        tables: vec![table_6(&packets)],
+        charts,
+        claims: claims_6(&packets),
+        remarks: vec![remark_6(&packets[0], &packets[1])],
+        ..Finding::default()
+    })
+}
 
+/// `packets`: Tahoe's packets with random errors, then with each clustered channel, by seed.
+fn table_6(packets: &[Vec<f64>]) -> Table {
     let mut table = Table::new(
         "Tahoe's acknowledged packets after 100 s, at z = 3 %:",
         &["errors", "the paper", "here", "gain over random", "SD of one run"],
     );
-    let row = |errors: String, paper: &str, samples: &[f64], against: String| {
-        [errors, paper.to_owned(), shown(&mean(samples), 0), against, format!("{:.0}", deviation(samples))]
+    let row = |errors: String, paper: &str, samples: &[f64], gain: String| {
+        [errors, paper.to_owned(), shown(&mean(samples), 0), gain, format!("{:.0}", deviation(samples))]
     };
     table.row(row("random, x = y = 0.03".to_owned(), "1443", &packets[0], String::new()));
-    let against: Vec<_> = packets[1..].iter().map(|samples| gain(samples, &packets[0])).collect();
-    for (index, change) in CHANGES.iter().enumerate() {
+    for (index, change) in FIG_6_CHANGES.iter().enumerate() {
         let paper = if index == 0 { "1262 (−12.5 %)" } else { "" };
         let errors = format!("clustered, x = 0, y = 0.06, α = β = {change}");
-        table.row(row(errors, paper, &packets[index + 1], percent(&against[index])));
+        table.row(row(errors, paper, &packets[index + 1], percent(&gain(&packets[index + 1], &packets[0]))));
     }
+    table
+}
 
-    let less = turned(&against[0]);
+/// `packets`: as in [`table_6`].
+fn claims_6(packets: &[Vec<f64>]) -> Vec<Claim> {
+    let reduction_at = |index: usize| reduction(&packets[index], &packets[0]);
+    let less = reduction_at(1);
     let (at_random, in_clusters) = (&packets[0], &packets[1]);
     let falls = mean(&trends(&packets[1..]).iter().map(|trend| -trend).collect::<Vec<_>>());
     let numbers = |repetitions: u32| {
@@ -220,7 +238,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
         let effect = Judged::effect(&less, 0.125, gain_of_repetitions(in_clusters, at_random, repetitions));
         Judged::all([number(at_random, 1443.0), number(in_clusters, 1262.0), effect])
     };
-    let claims = vec![
+    vec![
         claim(
             At("§3.2.2, Fig. 6"),
             "“The number of received FTP packets over the randomized error link is 1443 when the simulation \
@@ -241,7 +259,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             format!(
                 "Reduction compared with the random link: {} at α = β = 0.3, {} at 0.03",
                 percent(&less),
-                percent(&turned(&against[2]))
+                percent(&reduction_at(3))
             ),
             Judged::better(&less),
         ),
@@ -256,8 +274,11 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::better(&falls),
         ),
-    ];
-    let remarks = vec![format!(
+    ]
+}
+
+fn remark_6(at_random: &[f64], in_clusters: &[f64]) -> String {
+    format!(
         "The paper's 12.5 % is the difference between two single runs. Here this difference has a standard \
          deviation of {:.1} %. At α = β = 0.3 a state lasts three packets on average, so the errors with x = \
          0 and y = 0.06 are hardly more clustered than random errors: two consecutive packets on the link \
@@ -265,12 +286,10 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
         100.0 * deviation(in_clusters).hypot(deviation(at_random)) / mean(at_random).mean,
         100.0 * 0.03 * 0.7 * 0.06,
         100.0 * 0.03 * 0.03
-    )];
-    let charts = vec![over_time(effort, &channels[..2])?, over_clusters(&CHANGES, &packets)];
-    Ok(Finding { tables: vec![table], charts, claims, remarks, ..Finding::default() })
+    )
 }
 
-/// The two curves of the figure, over time.
+/// Fig. 6: packets over time on the random and on the clustered channel.
 fn over_time(effort: &Effort, channels: &[Channel]) -> Result<Chart, WorldError> {
     let settings: Vec<_> = channels.iter().map(|channel| Setting::new("tahoe", *channel)).collect();
     let times: Vec<f64> = (0..=10).map(|step| (step * SECONDS / 10) as f64).collect();
@@ -293,15 +312,16 @@ fn over_time(effort: &Effort, channels: &[Channel]) -> Result<Chart, WorldError>
 
 /// A curve over time. Each seed has one value for each of the `times`.
 pub(super) fn curve_over_time(name: &str, times: &[f64], seeds: &[Vec<f64>]) -> Line {
-    let at: Vec<Vec<f64>> =
+    let by_time: Vec<Vec<f64>> =
         (0..times.len()).map(|step| seeds.iter().map(|seed| seed[step]).collect()).collect();
-    Line::line(name, times.iter().copied().zip(at.iter().map(Vec::as_slice)))
+    Line::line(name, times.iter().copied().zip(by_time.iter().map(Vec::as_slice)))
 }
 
+/// Gain of clustered over random errors, by the length of a state.
 fn over_clusters(changes: &[f64], packets: &[Vec<f64>]) -> Chart {
     let lengths = changes.iter().map(|change| 1.0 / change);
-    let less: Vec<Vec<f64>> = packets[1..].iter().map(|samples| gains(samples, &packets[0])).collect();
-    let curve = Line::line("Tahoe", lengths.zip(less.iter().map(Vec::as_slice)));
+    let gains: Vec<Vec<f64>> = packets[1..].iter().map(|samples| gains(samples, &packets[0])).collect();
+    let curve = Line::line("Tahoe", lengths.zip(gains.iter().map(Vec::as_slice)));
     Chart {
         title: "Clustered compared with random errors, by the length of a state".to_owned(),
         x: Axis::new("packets per state, 1/α", Scale::Logarithmic),

@@ -9,11 +9,11 @@ use serde::Serialize;
 /// A packet that was sent or lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Packet {
-    /// In seconds.
+    /// The time in seconds.
     pub(super) at: f64,
-    /// Counted from 1, as in the paper.
+    /// The packet's number, from 1 as in the paper.
     pub(super) number: u64,
-    /// 1 is the original transmission.
+    /// The number of the transmission. 1 is the original.
     pub(super) copy: u32,
 }
 
@@ -22,11 +22,11 @@ pub(super) struct Packet {
 pub(super) struct Trace {
     pub(super) sent: Vec<Packet>,
     pub(super) lost: Vec<Packet>,
-    /// Time, and the last packet that is acknowledged.
+    /// The time of each ACK, and the last packet that it acknowledges.
     pub(super) acks: Vec<(f64, u64)>,
-    /// Time, and the packet.
+    /// The time of each timeout, and the packet that it retransmits.
     pub(super) timeouts: Vec<(f64, u64)>,
-    /// Time, and the new cwnd.
+    /// The time of each window change, and the new cwnd.
     pub(super) windows: Vec<(f64, f64)>,
 }
 
@@ -35,23 +35,23 @@ pub(super) struct Trace {
 pub(super) struct Pair {
     #[serde(rename = "first packet")]
     pub(super) first: u64,
-    /// Time at which the first was lost.
+    /// Time of the loss of the first packet.
     #[serde(rename = "loss of the first packet, s")]
     pub(super) at: f64,
-    /// Time from `at` to the ACK that covers both.
+    /// Time from `at` to the ACK that covers both packets.
     #[serde(rename = "time until both are acknowledged, s")]
-    pub(super) took: f64,
-    /// Whether the second had to wait for a timeout.
+    pub(super) seconds: f64,
+    /// Whether the second packet had to wait for a timeout.
     #[serde(rename = "timeout")]
     pub(super) by_timeout: bool,
 }
 
 /// A packet that at least three consecutive timeouts retransmit (Fig. 9).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Again {
+pub(super) struct RepeatedTimeouts {
     #[serde(rename = "packet")]
     pub(super) number: u64,
-    /// Time of the first of the timeouts.
+    /// Time of the first timeout.
     #[serde(rename = "first timeout, s")]
     pub(super) at: f64,
     /// Time from the previous copy to each of the first three timeouts.
@@ -73,9 +73,9 @@ impl Trace {
                 _ => {}
             }
         }
-        for sighting in world.device_packets(flow) {
-            let at = sighting.at.as_secs_f64();
-            match &sighting.kind {
+        for packet in world.device_packets(flow) {
+            let at = packet.at.as_secs_f64();
+            match &packet.kind {
                 PacketKind::Sent { offset, copy, .. } if *offset > 0 => {
                     trace.sent.push(Packet { at, number: number(*offset), copy: *copy });
                 }
@@ -93,30 +93,30 @@ impl Trace {
 
     /// Seconds in which the sender only waited for a timeout: from the last packet or ACK to each timeout.
     pub(super) fn idle(&self) -> f64 {
-        let last = |times: &dyn Fn(f64) -> Option<f64>, at| times(at).unwrap_or(0.0);
-        let sent = |at: f64| Some(self.sent[..self.sent.partition_point(|p| p.at < at)].last()?.at);
-        let heard = |at: f64| Some(self.acks[..self.acks.partition_point(|ack| ack.0 < at)].last()?.0);
-        self.timeouts.iter().map(|(at, _)| at - last(&sent, *at).max(last(&heard, *at))).sum()
+        let last_sent = |at: f64| Some(self.sent[..self.sent.partition_point(|p| p.at < at)].last()?.at);
+        let last_ack = |at: f64| Some(self.acks[..self.acks.partition_point(|ack| ack.0 < at)].last()?.0);
+        let last = |at: f64| last_sent(at).unwrap_or(0.0).max(last_ack(at).unwrap_or(0.0));
+        self.timeouts.iter().map(|(at, _)| at - last(*at)).sum()
     }
 
     /// Time from each loss to the retransmission, for losses that were followed by one.
     pub(super) fn waits(&self) -> Vec<f64> {
-        let left = self.departures();
-        let wait = |lost: &Packet| Some(left.get(&(lost.number, lost.copy + 1))? - lost.at);
+        let sent = self.sent_times();
+        let wait = |lost: &Packet| Some(sent.get(&(lost.number, lost.copy + 1))? - lost.at);
         self.lost.iter().filter_map(wait).collect()
     }
 
     /// Share of the lost retransmissions that were retransmitted again without a timeout. `None` if no lost
     /// retransmission was retransmitted again.
-    pub(super) fn copies_found(&self) -> Option<f64> {
-        let left = self.departures();
+    pub(super) fn share_found_without_timeout(&self) -> Option<f64> {
+        let sent = self.sent_times();
         let found: Vec<bool> = self
             .lost
             .iter()
             .filter(|lost| lost.copy > 1)
             .filter_map(|lost| {
-                let again = *left.get(&(lost.number, lost.copy + 1))?;
-                Some(!self.timeouts.iter().any(|(at, _)| *at > lost.at && *at <= again))
+                let next = *sent.get(&(lost.number, lost.copy + 1))?;
+                Some(!self.timeouts.iter().any(|(at, _)| *at > lost.at && *at <= next))
             })
             .collect();
         (!found.is_empty()).then(|| found.iter().filter(|found| **found).count() as f64 / found.len() as f64)
@@ -129,10 +129,10 @@ impl Trace {
     }
 
     /// The share of the first `seconds` in which cwnd was below `least`.
-    pub(super) fn below(&self, least: f64, seconds: f64) -> f64 {
+    pub(super) fn share_below(&self, least: f64, seconds: f64) -> f64 {
         let ends = self.windows.iter().skip(1).map(|window| window.0).chain([seconds]);
-        let below = self.windows.iter().zip(ends).filter(|((_, cwnd), _)| *cwnd < least);
-        below.map(|((from, _), to)| to - from).sum::<f64>() / seconds
+        let share_below = self.windows.iter().zip(ends).filter(|((_, cwnd), _)| *cwnd < least);
+        share_below.map(|((from, _), to)| to - from).sum::<f64>() / seconds
     }
 
     /// cwnd just before this time.
@@ -140,9 +140,9 @@ impl Trace {
         Some(self.windows[..self.windows.partition_point(|window| window.0 < at)].last()?.1)
     }
 
-    /// The events of Fig. 7.
+    /// The events of Fig. 7: losses of two consecutive packets.
     pub(super) fn pairs(&self) -> Vec<Pair> {
-        let left = self.departures();
+        let sent = self.sent_times();
         let originals: BTreeMap<u64, f64> =
             self.lost.iter().filter(|lost| lost.copy == 1).map(|lost| (lost.number, lost.at)).collect();
         let timeout_in = |from: f64, to: f64| self.timeouts.iter().any(|(at, _)| *at > from && *at <= to);
@@ -151,46 +151,47 @@ impl Trace {
             if originals.contains_key(&(first - 1)) || !originals.contains_key(&(first + 1)) {
                 return None;
             }
-            let (again, second) = (*left.get(&(first, 2))?, *left.get(&(first + 1, 2))?);
-            let over = self.acks.iter().find(|(at, number)| *at > again && *number > first)?.0;
-            let in_one_window = *left.get(&(first + 1, 1))? < again;
-            (in_one_window && !timeout_in(at, again)).then(|| Pair {
+            let [first_again, second_again] = [*sent.get(&(first, 2))?, *sent.get(&(first + 1, 2))?];
+            let both_acked = self.acks.iter().find(|(at, number)| *at > first_again && *number > first)?.0;
+            let in_one_window = *sent.get(&(first + 1, 1))? < first_again;
+            (in_one_window && !timeout_in(at, first_again)).then(|| Pair {
                 first,
                 at,
-                took: over - at,
-                by_timeout: timeout_in(again, second),
+                seconds: both_acked - at,
+                by_timeout: timeout_in(first_again, second_again),
             })
         };
         originals.iter().filter_map(pair).collect()
     }
 
-    /// The events of Fig. 9.
-    pub(super) fn thrice(&self) -> Vec<Again> {
+    /// The events of Fig. 9: packets that at least three consecutive timeouts retransmit.
+    pub(super) fn repeated_timeouts(&self) -> Vec<RepeatedTimeouts> {
         let mut found = Vec::new();
         let mut rest = &self.timeouts[..];
         while let [(at, number), ..] = *rest {
-            let row = rest.iter().take_while(|timeout| timeout.1 == number).count();
+            let repeats = rest.iter().take_while(|timeout| timeout.1 == number).count();
             let before = self.sent.iter().rfind(|packet| packet.number == number && packet.at < at);
-            if let ([first, second, third, ..], Some(before)) = (&rest[..row], before) {
+            if let ([first, second, third, ..], Some(before)) = (&rest[..repeats], before) {
                 let waits = [first.0 - before.at, second.0 - first.0, third.0 - second.0];
-                found.push(Again { number, at, waits });
+                found.push(RepeatedTimeouts { number, at, waits });
             }
-            rest = &rest[row..];
+            rest = &rest[repeats..];
         }
         found
     }
 
-    /// A timeout while two packets are in flight, after one duplicate ACK (Fig. 8): its time and packet.
-    pub(super) fn tiny(&self) -> Option<(f64, u64)> {
+    /// The event of Fig. 8: a timeout while two packets are in flight, after one duplicate ACK. Its time and packet.
+    pub(super) fn tiny_window_timeout(&self) -> Option<(f64, u64)> {
         self.timeouts.iter().copied().find(|(at, number)| {
             let before = &self.acks[..self.acks.partition_point(|ack| ack.0 < *at)];
-            let same = before.iter().rev().take_while(|ack| ack.1 + 1 == *number).count();
+            let repeats = before.iter().rev().take_while(|ack| ack.1 + 1 == *number).count();
             let first_copy = self.sent.iter().any(|p| p.number == *number && p.copy == 2 && p.at == *at);
-            same == 2 && first_copy && self.window(*at).is_some_and(|cwnd| cwnd < 3.0)
+            repeats == 2 && first_copy && self.window(*at).is_some_and(|cwnd| cwnd < 3.0)
         })
     }
 
-    fn departures(&self) -> BTreeMap<(u64, u32), f64> {
+    /// The time of each transmission, by packet number and copy.
+    fn sent_times(&self) -> BTreeMap<(u64, u32), f64> {
         self.sent.iter().map(|packet| ((packet.number, packet.copy), packet.at)).collect()
     }
 }
@@ -199,8 +200,8 @@ impl Trace {
 mod tests {
     use super::*;
 
-    fn packets(of: &[(f64, u64, u32)]) -> Vec<Packet> {
-        of.iter().map(|&(at, number, copy)| Packet { at, number, copy }).collect()
+    fn packets(all: &[(f64, u64, u32)]) -> Vec<Packet> {
+        all.iter().map(|&(at, number, copy)| Packet { at, number, copy }).collect()
     }
 
     /// Packets 3 and 4 are lost. Duplicate ACKs retransmit 3. A second later a timeout retransmits 4.
@@ -228,23 +229,23 @@ mod tests {
     #[test]
     fn consecutive_losses_form_pair() {
         let pairs = two_losses().pairs();
-        let [Pair { first: 3, took, by_timeout: true, .. }] = pairs[..] else { panic!("{pairs:?}") };
-        assert!((took - 1.85).abs() < 1e-9);
+        let [Pair { first: 3, seconds, by_timeout: true, .. }] = pairs[..] else { panic!("{pairs:?}") };
+        assert!((seconds - 1.85).abs() < 1e-9);
         // In the figure, duplicate ACKs detect the first loss, not a timeout.
         let timeouts = vec![(1.5, 3)];
         assert_eq!(Trace { timeouts, ..two_losses() }.pairs(), []);
     }
 
     #[test]
-    fn copies_found_excludes_lost_retransmissions_found_by_timeout() {
+    fn timeout_does_not_find_copy_without_timeout() {
         let trace = Trace {
             sent: packets(&[(1.0, 7, 2), (2.0, 7, 3), (3.0, 9, 2), (3.2, 9, 3)]),
             lost: packets(&[(1.1, 7, 2), (3.1, 9, 2)]),
             timeouts: vec![(2.0, 7)],
             ..Trace::default()
         };
-        assert_eq!(trace.copies_found(), Some(0.5));
-        assert_eq!(two_losses().copies_found(), None);
+        assert_eq!(trace.share_found_without_timeout(), Some(0.5));
+        assert_eq!(two_losses().share_found_without_timeout(), None);
     }
 
     #[test]
@@ -254,16 +255,17 @@ mod tests {
             timeouts: vec![(0.2, 6), (0.5, 6), (1.7, 7), (3.1, 7), (5.9, 7)],
             ..Trace::default()
         };
-        let found = trace.thrice();
+        let found = trace.repeated_timeouts();
         assert_eq!((found.len(), found[0].number), (1, 7));
-        let off = found[0].waits.iter().zip([0.7, 1.4, 2.8]).map(|(wait, paper)| (wait - paper).abs());
-        assert!(off.sum::<f64>() < 1e-9, "{found:?}");
+        let differences =
+            found[0].waits.iter().zip([0.7, 1.4, 2.8]).map(|(wait, paper)| (wait - paper).abs());
+        assert!(differences.sum::<f64>() < 1e-9, "{found:?}");
     }
 
     #[test]
     fn trace_yields_cwnd_and_acks_at_time() {
         let trace = two_losses();
-        assert!((trace.below(4.0, 10.0) - 0.25).abs() < 1e-9);
+        assert!((trace.share_below(4.0, 10.0) - 0.25).abs() < 1e-9);
         assert_eq!((trace.acked(0.5), trace.acked(1.7), trace.acked(9.0)), (0.0, 3.0, 5.0));
         assert_eq!((trace.window(0.0), trace.window(2.0)), (None, Some(2.0)));
     }

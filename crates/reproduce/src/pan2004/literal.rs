@@ -1,4 +1,4 @@
-//! The choices of `sifest` where §4.2 is open, compared with the paper's exact wording.
+//! The effect of the choices of `sifest` where §4.2 is open. `sifest-literal` follows the wording of the paper.
 
 use airlink::scenario::Scenario;
 use airtcp_numbers::statistics::{Mean, gains};
@@ -6,16 +6,13 @@ use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-use super::judging::{acked, gain, percent, turned, values};
+use super::judging::{Measured, acked, gain, negated, percent, values};
 use super::senders::measured;
-use super::setting::{Channel, Setting};
+use super::setting::{Channel, HEAVY, MODERATE, Setting};
 use crate::{Effort, Judged, Table, mean, shown};
 
-const MODERATE: Channel = Channel::new(0.01, 0.15);
-const HEAVY: Channel = Channel::new(0.08, 0.08);
-
-/// The effect of all choices of `sifest`, compared with `sifest-literal`.
-pub(super) fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
+/// Compares `sifest` with `sifest-literal`: the effect of all choices together. Returns a table and a remark.
+pub(super) fn all_choices(effort: &Effort) -> Result<(Table, String), WorldError> {
     const SENDERS: [(&str, Channel, [&str; 3]); 5] = [
         ("Tahoe, y = 0.15", MODERATE, ["tahoe", "tahoe+sifest", "tahoe+sifest-literal"]),
         ("Reno, y = 0.15", MODERATE, ["reno", "reno+sifest", "reno+sifest-literal"]),
@@ -43,25 +40,25 @@ pub(super) fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
             "fast retransmissions",
         ],
     );
-    let mut apart = Vec::new();
+    let mut gains_over_literal = Vec::new();
     for ((name, ..), runs) in SENDERS.iter().zip(found.chunks(3)) {
         let packets: Vec<_> = runs.iter().map(|seeds| acked(seeds)).collect();
         let shares = [1, 2].map(|with| percent(&gain(&packets[with], &packets[0])));
-        let counts = |value: fn(&super::judging::Measured) -> f64| {
-            let of = runs.iter().map(|seeds| format!("{:.1}", mean(&values(seeds, value)).mean));
-            of.collect::<Vec<_>>().join(" / ")
+        let counts = |value: fn(&Measured) -> f64| {
+            let means = runs.iter().map(|seeds| format!("{:.1}", mean(&values(seeds, value)).mean));
+            means.collect::<Vec<_>>().join(" / ")
         };
         let row = [(*name).to_owned()].into_iter().chain(packets.iter().map(|p| shown(&mean(p), 0)));
         let row = row.chain(shares);
         table.row(row.chain([counts(|one| one.timeouts), counts(|one| one.succeeded)]));
-        apart.push(format!("{name}: {}", percent(&mean(&gains(&packets[1], &packets[2])))));
+        gains_over_literal.push(format!("{name}: {}", percent(&mean(&gains(&packets[1], &packets[2])))));
     }
-    Ok((table, format!("Gain of `sifest` over `sifest-literal`: {}.", apart.join("; "))))
+    Ok((table, format!("Gain of `sifest` over `sifest-literal`: {}.", gains_over_literal.join("; "))))
 }
 
 /// A transfer of 2 MB whose only losses are overflows of a queue of `queue` packets.
 fn overflowing(queue: u32, recipe: &str) -> Result<Run, WorldError> {
-    const OCTETS: u64 = 2_000_000;
+    const BYTES: u64 = 2_000_000;
     let path = format!(
         "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"2Mbit\", delay = \"50ms\", queue = {{ \
          packets = {queue} }} }}\n"
@@ -71,7 +68,7 @@ fn overflowing(queue: u32, recipe: &str) -> Result<Run, WorldError> {
         seed: 0,
         fixed: HostSpec::sender(recipe.parse()?),
         mobile: HostSpec::receiver(),
-        flows: vec![Flow::down(Length::Octets(OCTETS))],
+        flows: vec![Flow::down(Length::Octets(BYTES))],
         until: Until::Complete(Duration::from_secs(600)),
         from: Instant::ZERO,
         score: false,
@@ -95,8 +92,8 @@ fn queue_runs(effort: &Effort, plans: &[Run]) -> Result<Vec<Vec<[f64; 3]>>, Worl
     )
 }
 
-/// The same senders where only queue overflows cause losses. There the choices decide when a retransmission waits.
-pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
+/// Runs the same senders over queues. Only overflows cause losses there, so sifest should not change the sender.
+pub(super) fn queue_losses(effort: &Effort) -> Result<Table, WorldError> {
     const QUEUES: [u32; 3] = [10, 20, 50];
     const RECIPES: [&str; 6] =
         ["reno", "reno+sifest", "reno+sifest-literal", "newreno", "newreno+sifest", "newreno+sifest-literal"];
@@ -112,7 +109,7 @@ pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
         &["queue", "sender", "seconds", "retransmissions", "losses"],
     );
     for (index, runs) in found.chunks(3).enumerate() {
-        let of = |value: usize, digits: usize| {
+        let triple = |value: usize, digits: usize| {
             let means = runs.iter().map(|seeds| {
                 let samples: Vec<f64> = seeds.iter().map(|seed| seed[value]).collect();
                 format!("{:.digits$}", mean(&samples).mean)
@@ -120,12 +117,12 @@ pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
             means.collect::<Vec<_>>().join(" / ")
         };
         let name = ["Reno", "NewReno"][index % 2];
-        table.row([QUEUES[index / 2].to_string(), name.to_owned(), of(0, 1), of(1, 0), of(2, 0)]);
+        table.row([QUEUES[index / 2].to_string(), name.to_owned(), triple(0, 1), triple(1, 0), triple(2, 0)]);
     }
     Ok(table)
 }
 
-/// The choices of `sifest`: the parameter that restores the paper's wording, and this wording.
+/// The choices of `sifest`: for each one, the parameter that restores the paper's wording, and this wording.
 const CHOICES: [(&str, &str); 9] = [
     ("sifest-any-ack", "“(*sifest<sub>-</sub> - 1) *dupacks*” can be zero"),
     ("sifest-idle-clock", "“idle for more than one *rtt*”: nothing sent for that time"),
@@ -148,7 +145,7 @@ const SENDERS: [(&str, &str); 4] =
 pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError> {
     let rows: Vec<(String, &str)> = CHOICES
         .iter()
-        .map(|(word, words)| (format!("sifest+{word}"), *words))
+        .map(|(parameter, wording)| (format!("sifest+{parameter}"), *wording))
         .chain([(
             "sifest-literal".to_owned(),
             "five of these together: `sifest-idle-clock`, `sifest-by-clock`, `sifest-all-copies`, \
@@ -177,36 +174,36 @@ pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError
          of 10, where `sifest` equals the plain sender:",
         &columns,
     );
-    let (mut felt, mut not_felt) = (Vec::new(), Vec::new());
+    let (mut effective, mut ineffective) = (Vec::new(), Vec::new());
     let runs = rows.len() + 1;
-    for (at, (detector, words)) in rows.iter().enumerate() {
+    for (at, (detector, wording)) in rows.iter().enumerate() {
         let name = detector.strip_prefix("sifest+").unwrap_or(detector);
         let more: Vec<Mean> =
             over_radio.chunks(runs).map(|sender| gain(&acked(&sender[at + 1]), &acked(&sender[0]))).collect();
         let queue = over_queue.chunks(runs).map(|sender| {
-            let of =
+            let value =
                 |value: usize| mean(&sender[at + 1].iter().map(|run| run[value]).collect::<Vec<_>>()).mean;
-            format!("{:.1}, {:.0}", of(0), of(1))
+            format!("{:.1}, {:.0}", value(0), value(1))
         });
-        let row = [format!("`{name}`"), (*words).to_owned()].into_iter().chain(more.iter().map(percent));
+        let row = [format!("`{name}`"), (*wording).to_owned()].into_iter().chain(more.iter().map(percent));
         table.row(row.chain(queue));
         let is_sure =
-            |more: &Mean| [more, &turned(more)].iter().any(|more| Judged::above_zero(more) == Judged::Holds);
-        let of: Vec<_> = SENDERS.iter().zip(&more).filter(|(_, more)| is_sure(more)).collect();
-        if of.is_empty() {
-            not_felt.push(format!("`{name}`"));
+            |more: &Mean| [more, &negated(more)].iter().any(|more| Judged::above_zero(more) == Judged::Holds);
+        let changed: Vec<_> = SENDERS.iter().zip(&more).filter(|(_, more)| is_sure(more)).collect();
+        if changed.is_empty() {
+            ineffective.push(format!("`{name}`"));
         } else {
-            let of: Vec<_> =
-                of.iter().map(|((sender, _), more)| format!("{sender} {}", percent(more))).collect();
-            felt.push(format!("`{name}` ({})", of.join(", ")));
+            let changes: Vec<_> =
+                changed.iter().map(|((sender, _), more)| format!("{sender} {}", percent(more))).collect();
+            effective.push(format!("`{name}` ({})", changes.join(", ")));
         }
     }
     let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join("; ") };
     let sentence = format!(
         "Over the radio link, these parameters alone change the number of acknowledged packets (the interval \
          excludes zero): {}. These do not: {}.",
-        named(&felt),
-        named(&not_felt)
+        named(&effective),
+        named(&ineffective)
     );
     Ok((table, sentence))
 }
@@ -217,7 +214,7 @@ mod tests {
 
     /// With these parameters, `sifest` behaves like `sifest-literal`.
     #[test]
-    fn literal_sifest_equals_sum_of_its_parameters() {
+    fn literal_sifest_equals_its_parameters_together() {
         let together = format!("sifest+{}", LITERAL.join("+"));
         for (name, sender) in SENDERS {
             let settings = ["sifest", "sifest-literal", &together]
