@@ -2,7 +2,7 @@
 
 use airtcp_sim::world::WorldError;
 
-use super::panels::{BURSTS, Cells, FEW, Measured, Panel, figures, run, variations};
+use super::panels::{BURSTS, Cells, FEW_RATES, Measured, Panel, figures, run, variations};
 use super::setting::{Bad, VARIANTS, Variant, percent};
 use crate::chart::{Axis, Chart, Scale};
 use crate::grid::Series;
@@ -12,16 +12,16 @@ use crate::{At, Claim, Counts, Effort, Finding, Found, Judged, Table, cell, clai
 /// Lowest packet error rate that counts as "increases to some extent" (§4.2.1).
 const HIGH: f64 = 0.04;
 
-/// Throughput in ns-2.35 for Fig. 4 (a) over `RADIO_IS_THE_BOTTLENECK`, in kbit/s. One row per rate of `FEW`, with the
-/// values of Tahoe, Reno, NewReno and SACK.
+/// Throughput in ns-2.35 for Fig. 4 (a) over `RADIO_IS_THE_BOTTLENECK`, in kbit/s. One row per rate of `FEW_RATES`,
+/// with the values of Tahoe, Reno, NewReno and SACK.
 const NS2: [[f64; 4]; 2] = [[376.0, 367.0, 424.0, 426.0], [123.0, 115.0, 134.0, 130.0]];
 
 fn kbit(one: &Measured) -> f64 {
     one.kbit_per_s
 }
 
-/// The gain of one version over another, pooled over the points.
-fn more(cells: &Cells, more: Variant, less: Variant) -> Vec<f64> {
+/// The gain of one version over another, per seed, averaged over the points.
+fn gains_over(cells: &Cells, more: Variant, less: Variant) -> Vec<f64> {
     across(&cells.gains(more, less, kbit))
 }
 
@@ -44,7 +44,7 @@ fn little_differences(cells: &Cells) -> Found {
     let mut largest: (f64, String) = (0.0, String::new());
     for (i, a) in VARIANTS.into_iter().enumerate() {
         for b in &VARIANTS[..i] {
-            let gain = more(cells, a, *b);
+            let gain = gains_over(cells, a, *b);
             judged.push(Judged::similar(&mean(&gain)));
             if mean(&gain).mean.abs() >= largest.0 {
                 largest = (mean(&gain).mean.abs(), format!("{a} compared with {b}, {} %", percent(&gain, 1)));
@@ -64,25 +64,29 @@ fn similar_models(uniform: &Cells, two_state: &Cells) -> Found {
 }
 
 pub(super) fn figures_4_to_7(effort: &Effort) -> Result<Finding, WorldError> {
-    let (panels, open) = (figures(), variations());
+    let (panels, variants) = (figures(), variations());
     let cells = run(effort, &panels)?;
-    let varied = run(effort, &open)?;
-    let each = |index| panel(&cells, index);
+    let varied = run(effort, &variants)?;
+    let cells_of = |index| panel(&cells, index);
     let mut tables: Vec<_> =
-        panels.iter().enumerate().map(|(index, panel)| table(&panel.name, &each(index))).collect();
-    tables.push(varied_table(&open, &varied, &cells));
+        panels.iter().enumerate().map(|(index, panel)| table(&panel.name, &cells_of(index))).collect();
+    tables.push(varied_table(&variants, &varied, &cells));
     tables.push(bursts_table(&cells, &varied));
     Ok(Finding {
-        charts: panels.iter().enumerate().map(|(index, panel)| chart(&panel.name, &each(index))).collect(),
+        charts: panels
+            .iter()
+            .enumerate()
+            .map(|(index, panel)| chart(&panel.name, &cells_of(index)))
+            .collect(),
         tables,
         claims: vec![
             little_and_similar(&cells),
             sack_best(&cells),
-            unnecessary(&each(0)),
+            unnecessary_reductions(&cells_of(0)),
             worst_under_loss(&cells),
             slightly_higher(&cells),
         ],
-        remarks: vec![range(&open, &varied), off_ns2(&open, &varied)],
+        remarks: vec![range(&variants, &varied), compared_with_ns2(&variants, &varied)],
         ..Finding::default()
     })
 }
@@ -106,7 +110,7 @@ fn little_and_similar(cells: &Cells) -> Claim {
 
 fn sack_best(all: &Cells) -> Claim {
     let others = [Variant::Tahoe, Variant::Reno, Variant::NewReno]
-        .map(|other| (other, more(all, Variant::Sack, other)));
+        .map(|other| (other, gains_over(all, Variant::Sack, other)));
     let shown = others.iter().map(|(other, gain)| format!("{} % over {other}", percent(gain, 1)));
     claim(
         At("§4.2.1, Figs. 4 to 7"),
@@ -134,7 +138,7 @@ fn worst_under_loss(all: &Cells) -> Claim {
         (Variant::Sack, Variant::Tahoe),
         (Variant::Sack, Variant::Reno),
     ]
-    .map(|(a, b)| (a, b, more(&high, a, b)));
+    .map(|(a, b)| (a, b, gains_over(&high, a, b)));
     let shown = pairs.iter().map(|(a, b, gain)| format!("{a} over {b} {} %", percent(gain, 1)));
     claim(
         At("§4.2.1, Figs. 4 to 7"),
@@ -144,11 +148,12 @@ fn worst_under_loss(all: &Cells) -> Claim {
     )
 }
 
-fn unnecessary(uniform: &Cells) -> Claim {
-    let total = |variant, of: fn(&Measured) -> f64| across(&uniform.of(variant, of));
+fn unnecessary_reductions(uniform: &Cells) -> Claim {
+    let total = |variant, value: fn(&Measured) -> f64| across(&uniform.of(variant, value));
     let reductions = VARIANTS.map(|variant| total(variant, |measured| measured.reductions));
     let drops = VARIANTS.map(|variant| mean(&total(variant, |measured| measured.queue_drops)).mean);
-    let shown = VARIANTS.iter().zip(&reductions).map(|(variant, of)| format!("{variant} {}", cell(of, 0)));
+    let shown =
+        VARIANTS.iter().zip(&reductions).map(|(variant, counts)| format!("{variant} {}", cell(counts, 0)));
     claim(
         At("§4.2.1, Fig. 4 (a)"),
         "“Even with random transient errors and no congestion, the four TCP versions unnecessarily reduce \
@@ -158,13 +163,13 @@ fn unnecessary(uniform: &Cells) -> Claim {
             shown.collect::<Vec<_>>().join(", "),
             drops.iter().sum::<f64>()
         ),
-        Judged::all(reductions.iter().map(|of| Judged::above_zero(&mean(of)))),
+        Judged::all(reductions.iter().map(|counts| Judged::above_zero(&mean(counts)))),
     )
     .not_counted(Counts::ByConstruction("all four versions treat every loss as congestion".to_owned()))
 }
 
 fn table(title: &str, cells: &Cells) -> Table {
-    let throughputs = VARIANTS.map(|of| cells.column(of.to_string(), of, 0, kbit));
+    let throughputs = VARIANTS.map(|variant| cells.column(variant.to_string(), variant, 0, kbit));
     let timeouts = |point: &(usize, f64)| {
         let mean = |variant| mean(&cells.at(variant, *point, |measured| measured.timeouts)).mean;
         VARIANTS.map(|variant| format!("{:.0}", mean(variant))).join(" / ")
@@ -190,13 +195,14 @@ fn chart(title: &str, cells: &Cells) -> Chart {
 }
 
 /// The gains in each panel alone, and with alternative assumptions where the paper is silent.
-fn varied_table(open: &[Panel], varied: &Cells, cells: &Cells) -> Table {
+fn varied_table(variants: &[Panel], varied: &Cells, cells: &Cells) -> Table {
     let panels = ["Fig. 4 (a)", "Fig. 4 (b)", "Fig. 5", "Fig. 6", "Fig. 7"].into_iter().enumerate();
     let panels = panels.map(|(index, name)| (name, panel(cells, index)));
-    let open = open.iter().enumerate().map(|(index, open)| (open.name.as_str(), panel(varied, index)));
+    let variants =
+        variants.iter().enumerate().map(|(index, variant)| (variant.name.as_str(), panel(varied, index)));
     let sack_over = |other: Variant| {
         column(format!("SACK over {other}"), move |(_, cells): &(&str, Cells)| {
-            percent(&more(cells, Variant::Sack, other), 1)
+            percent(&gains_over(cells, Variant::Sack, other), 1)
         })
     };
     Table::of(
@@ -209,12 +215,12 @@ fn varied_table(open: &[Panel], varied: &Cells, cells: &Cells) -> Table {
             sack_over(Variant::NewReno),
             column("newer over older", |(_, cells): &(&str, Cells)| percent(&newer_over_older(cells), 1)),
         ],
-        panels.chain(open),
+        panels.chain(variants),
     )
 }
 
 fn bursts_table(cells: &Cells, varied: &Cells) -> Table {
-    let few = |cells: &Cells, index| cells.only(|(panel, per)| panel == index && FEW.contains(&per));
+    let few = |cells: &Cells, index| cells.only(|(panel, per)| panel == index && FEW_RATES.contains(&per));
     let uniform = few(cells, 0);
     let name = |(name, bad): (&str, Bad)| {
         let [loss, ends] = [bad.loss, bad.ends].map(|share| 100.0 * share);
@@ -238,14 +244,14 @@ fn bursts_table(cells: &Cells, varied: &Cells) -> Table {
 }
 
 /// The verdicts with alternative assumptions.
-fn range(open: &[Panel], varied: &Cells) -> String {
-    let says = |judge: &dyn Fn(&Cells) -> Judged| {
-        let judged: Vec<_> = (0..open.len()).map(|index| judge(&panel(varied, index))).collect();
-        let by = |wanted| -> Vec<&str> {
-            let of = open.iter().zip(&judged).filter(|(_, judged)| **judged == wanted);
-            of.map(|(panel, _)| panel.name.as_str()).collect()
+fn range(variants: &[Panel], varied: &Cells) -> String {
+    let verdicts = |judge: &dyn Fn(&Cells) -> Judged| {
+        let judged: Vec<_> = (0..variants.len()).map(|index| judge(&panel(varied, index))).collect();
+        let with = |wanted| -> Vec<&str> {
+            let panels = variants.iter().zip(&judged).filter(|(_, judged)| **judged == wanted);
+            panels.map(|(panel, _)| panel.name.as_str()).collect()
         };
-        let named = |wanted| match by(wanted) {
+        let named = |wanted| match with(wanted) {
             names if names.is_empty() => "none".to_owned(),
             names => format!("{} ({})", names.len(), names.join("; ")),
         };
@@ -253,39 +259,40 @@ fn range(open: &[Panel], varied: &Cells) -> String {
             "holds in {}, does not hold in {}, undecided in {}",
             named(Judged::Holds),
             named(Judged::DoesNotHold),
-            by(Judged::Undecided).len()
+            with(Judged::Undecided).len()
         )
     };
     let better = |cells: &Cells| {
         let others = [Variant::Tahoe, Variant::Reno, Variant::NewReno];
-        Judged::all(others.map(|other| Judged::better(&mean(&more(cells, Variant::Sack, other)))))
+        Judged::all(others.map(|other| Judged::better(&mean(&gains_over(cells, Variant::Sack, other)))))
     };
     format!(
         "Verdicts for {} variants, each of one panel with one alternative assumption, at PER 2 and 8 %. SACK \
          is best: {}. The differences are little: {}. NewReno and SACK are slightly higher: {}.",
-        open.len(),
-        says(&better),
-        says(&|cells| little_differences(cells).1),
-        says(&|cells| Judged::slightly(&mean(&newer_over_older(cells))))
+        variants.len(),
+        verdicts(&better),
+        verdicts(&|cells| little_differences(cells).1),
+        verdicts(&|cells| Judged::slightly(&mean(&newer_over_older(cells))))
     )
 }
 
-fn off_ns2(open: &[Panel], varied: &Cells) -> String {
-    let Some(at) = open.iter().position(|panel| panel.name.contains("radio 0.5")) else {
+/// The largest difference from ns-2's throughput on the same path.
+fn compared_with_ns2(variants: &[Panel], varied: &Cells) -> String {
+    let Some(at) = variants.iter().position(|panel| panel.name.contains("radio 0.5")) else {
         return String::new();
     };
-    let of_rates = FEW.into_iter().zip(NS2).map(|(per, known)| {
-        let off = VARIANTS
+    let largest = FEW_RATES.into_iter().zip(NS2).map(|(per, known)| {
+        let differences = VARIANTS
             .iter()
             .zip(known)
             .map(|(variant, known)| (mean(&varied.at(*variant, (at, per), kbit)).mean / known - 1.0).abs());
-        format!("{:.0} % at PER {:.0} %", 100.0 * off.fold(0.0, f64::max), 100.0 * per)
+        format!("{:.0} % at PER {:.0} %", 100.0 * differences.fold(0.0, f64::max), 100.0 * per)
     });
     format!(
         "The paper shows its values only as curves. For comparison, ns-2.35 (20 seeds) with a wire of 10 \
          Mbit/s and a radio link of 0.5 Mbit/s yields the following for Tahoe / Reno / NewReno / SACK: 376 / \
          367 / 424 / 426 kbit/s at PER 2 % and 123 / 115 / 134 / 130 kbit/s at PER 8 %. The results here \
          differ from these by at most {}.",
-        of_rates.collect::<Vec<_>>().join(", ")
+        largest.collect::<Vec<_>>().join(", ")
     )
 }

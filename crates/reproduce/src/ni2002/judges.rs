@@ -1,5 +1,5 @@
-//! The four judges of §3.2, compared with the true causes of losses. They first only record verdicts on the losses of a
-//! NewReno sender, then each becomes the attribution of such a sender.
+//! The four judges of §3.2, compared with the true causes of losses. First, all judges record verdicts on the losses of
+//! one NewReno sender. Then each judge becomes the attribution of such a sender.
 //!
 //! The paper describes these rules but does not simulate them, so no claim here is counted.
 
@@ -28,12 +28,12 @@ pub(super) fn setting(place: &Place, recipe: &str) -> Result<Setting, WorldError
 }
 
 /// The verdicts of all four judges on the losses of the same NewReno sender, by place and by seed.
-fn onlookers(effort: &Effort, places: &[Place]) -> Result<Vec<Vec<Matrices>>, WorldError> {
-    tolerant_onlookers(effort, places, 0.0)
+fn recorded_verdicts(effort: &Effort, places: &[Place]) -> Result<Vec<Vec<Matrices>>, WorldError> {
+    tolerant_verdicts(effort, places, 0.0)
 }
 
-/// The same with a tolerance for NCPLD.
-pub(super) fn tolerant_onlookers(
+/// Like [`recorded_verdicts`], with a tolerance for NCPLD.
+pub(super) fn tolerant_verdicts(
     effort: &Effort,
     places: &[Place],
     tolerance: f64,
@@ -55,7 +55,8 @@ pub(super) fn tolerant_onlookers(
 }
 
 /// The mean of two shares: congestion losses judged correctly and radio losses judged correctly. A random guess and a
-/// constant verdict both score 0.5. Without congestion, the share of radio losses judged correctly.
+/// constant verdict both score 0.5. On the path without congestion, the score is the share of radio losses judged
+/// correctly.
 fn score(topology: Topology, confusion: &Confusion) -> Option<f64> {
     let wireless = confusion.radio_accuracy()?;
     if topology == Topology::LastHop {
@@ -70,15 +71,15 @@ pub(super) fn scores(topology: Topology, runs: &[Matrices], judge: usize) -> Vec
 
 /// Whether a judge is considerably better than a random guess.
 pub(super) fn works(scores: &[f64]) -> Judged {
-    let over_a_coin: Vec<_> = scores.iter().map(|score| score / 0.5 - 1.0).collect();
-    Judged::considerably(&mean(&over_a_coin))
+    let over_random_guess: Vec<_> = scores.iter().map(|score| score / 0.5 - 1.0).collect();
+    Judged::considerably(&mean(&over_random_guess))
 }
 
 fn fails(scores: &[f64]) -> Judged {
     not(works(scores))
 }
 
-/// A sentence of the paper about round-trip times on a path, and how it is judged.
+/// A sentence of the paper about round-trip times on a path, and the function that judges it.
 struct Expectation {
     paper: &'static str,
     judged: fn(&[f64]) -> Judged,
@@ -107,10 +108,10 @@ fn expectation(topology: Topology) -> Expectation {
     }
 }
 
-fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table {
-    let shares = |of: fn(&Confusion) -> Option<f64>| {
+fn verdicts_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table {
+    let shares = |share: fn(&Confusion) -> Option<f64>| {
         move |judge: &usize| {
-            let shares: Vec<_> = runs.iter().filter_map(|matrices| of(&matrices[*judge])).collect();
+            let shares: Vec<_> = runs.iter().filter_map(|matrices| share(&matrices[*judge])).collect();
             percent(&shares, 0)
         }
     };
@@ -133,13 +134,11 @@ fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table 
     )
 }
 
-/// A run with a judge as the sender's attribution.
+/// Measurements of a run with a judge as the sender's attribution.
 #[derive(Clone, Copy, Serialize)]
-struct Charge {
-    /// In kbit/s.
+struct AttributionRun {
     #[serde(rename = "throughput, kbit/s")]
     goodput: f64,
-    /// Packets dropped by queues.
     #[serde(rename = "packets dropped by queues")]
     drops: f64,
 }
@@ -147,23 +146,23 @@ struct Charge {
 /// Plain NewReno, which comes first, and NewReno with each judge as its attribution.
 const SENDERS: [&str; 5] = ["newreno", "newreno+vegas", "newreno+ntg", "newreno+ndg", "newreno+ncpld"];
 
-type Charges = Grid<&'static str, (), Charge>;
+type AttributionRuns = Grid<&'static str, (), AttributionRun>;
 
-fn goodput(charge: &Charge) -> f64 {
-    charge.goodput
+fn goodput(run: &AttributionRun) -> f64 {
+    run.goodput
 }
 
-fn drops(charge: &Charge) -> f64 {
-    charge.drops
+fn drops(run: &AttributionRun) -> f64 {
+    run.drops
 }
 
-fn in_charge(effort: &Effort, place: &Place) -> Result<Charges, WorldError> {
+fn run_attributions(effort: &Effort, place: &Place) -> Result<AttributionRuns, WorldError> {
     Grid::run(
         &SENDERS,
         &[()],
         |recipe, ()| setting(place, recipe),
         |settings| {
-            effort.sample(settings, Setting::run, |_, report| Charge {
+            effort.sample(settings, Setting::run, |_, report| AttributionRun {
                 goodput: throughput(&report.flows[0]),
                 drops: report.dropped_by_queues as f64,
             })
@@ -171,25 +170,25 @@ fn in_charge(effort: &Effort, place: &Place) -> Result<Charges, WorldError> {
     )
 }
 
-fn in_charge_table(charges: &Charges) -> Table {
+fn attribution_table(runs: &AttributionRuns) -> Table {
     Table::of(
         "Judges as the sender's attribution: no window reduction for a loss attributed to the radio",
         [
             column("sender", |sender: &&'static str| (*sender).to_owned()),
-            column("throughput, kbit/s", |sender: &&'static str| cell(&charges.at(*sender, (), goodput), 0)),
+            column("throughput, kbit/s", |sender: &&'static str| cell(&runs.at(*sender, (), goodput), 0)),
             column("gain over newreno, %", |sender: &&'static str| {
-                percent(&gains(&charges.at(*sender, (), goodput), &charges.at(SENDERS[0], (), goodput)), 1)
+                percent(&gains(&runs.at(*sender, (), goodput), &runs.at(SENDERS[0], (), goodput)), 1)
             }),
             column("packets dropped by queues", |sender: &&'static str| {
-                cell(&charges.at(*sender, (), drops), 0)
+                cell(&runs.at(*sender, (), drops), 0)
             }),
         ],
         SENDERS,
     )
 }
 
-/// Compares two senders in words.
-fn than(one: &[f64], other: &[f64]) -> &'static str {
+/// The result of a comparison of two senders, in words.
+fn comparison(one: &[f64], other: &[f64]) -> &'static str {
     let more = |a, b| Judged::above_zero(&mean(&differences(a, b))) == Judged::Holds;
     match () {
         () if more(one, other) => "higher",
@@ -200,12 +199,13 @@ fn than(one: &[f64], other: &[f64]) -> &'static str {
 }
 
 /// The effect of each judge on throughput and queue drops.
-fn in_charge_remark(charges: &Charges) -> String {
+fn attribution_remark(runs: &AttributionRuns) -> String {
     let [plain, judged @ ..] = SENDERS;
     let verdicts = judged.map(|sender| {
-        let than =
-            |value: fn(&Charge) -> f64| than(&charges.at(sender, (), value), &charges.at(plain, (), value));
-        format!("{sender}: throughput {}, queue drops {}", than(goodput), than(drops))
+        let compared = |value: fn(&AttributionRun) -> f64| {
+            comparison(&runs.at(sender, (), value), &runs.at(plain, (), value))
+        };
+        format!("{sender}: throughput {}, queue drops {}", compared(goodput), compared(drops))
     });
     format!("Judges as attribution, compared with plain newreno. {}.", verdicts.join("; "))
 }
@@ -225,15 +225,15 @@ pub(super) fn figure(effort: &Effort, topology: Topology) -> Result<Finding, Wor
     if topology == Topology::LastHop {
         places.push(Place { links: NO_BOTTLENECK, ..chosen });
     }
-    let runs = onlookers(effort, &places)?;
-    let charges = in_charge(effort, &chosen)?;
+    let runs = recorded_verdicts(effort, &places)?;
+    let attributions = run_attributions(effort, &chosen)?;
     let titles = [
         "Judges that only record verdicts; verdicts per run by true cause: congestion / radio / not lost",
         "The same with 10 Mbit/s on both links, where not even the sender's own window causes a queue",
     ];
     let mut tables: Vec<_> =
-        runs.iter().zip(titles).map(|(runs, title)| onlookers_table(topology, title, runs)).collect();
-    tables.push(in_charge_table(&charges));
+        runs.iter().zip(titles).map(|(runs, title)| verdicts_table(topology, title, runs)).collect();
+    tables.push(attribution_table(&attributions));
     let Expectation { paper, judged } = expectation(topology);
     let by_judge = JUDGES.iter().enumerate().map(|(i, name)| {
         let by_place = runs.iter().map(|runs| scores(topology, runs, i));
@@ -246,7 +246,7 @@ pub(super) fn figure(effort: &Effort, topology: Topology) -> Result<Finding, Wor
     Ok(Finding {
         claims: vec![claim.not_counted(own())],
         tables,
-        remarks: vec![in_charge_remark(&charges)],
+        remarks: vec![attribution_remark(&attributions)],
         ..Finding::default()
     })
 }
@@ -275,8 +275,8 @@ mod tests {
     fn identical_runs_compare_as_equal() {
         let drops = [3.0, 4.0, 5.0, 4.0];
         let more = drops.map(|drops| drops + 10.0);
-        assert_eq!((than(&more, &drops), than(&drops, &more)), ("higher", "lower"));
-        assert_eq!((than(&drops, &drops), than(&[0.0; 4], &[0.0; 4])), ("equal", "equal"));
-        assert_eq!(than(&[3.0, 5.0, 4.0, 4.0], &drops), "not significantly different");
+        assert_eq!((comparison(&more, &drops), comparison(&drops, &more)), ("higher", "lower"));
+        assert_eq!((comparison(&drops, &drops), comparison(&[0.0; 4], &[0.0; 4])), ("equal", "equal"));
+        assert_eq!(comparison(&[3.0, 5.0, 4.0, 4.0], &drops), "not significantly different");
     }
 }

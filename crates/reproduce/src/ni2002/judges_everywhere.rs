@@ -4,14 +4,14 @@ use airtcp::recovery::confusion::Confusion;
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
-use super::judges::{JUDGES, Matrices, figure, own, place, scores, setting, tolerant_onlookers, works};
+use super::judges::{JUDGES, Matrices, figure, own, place, scores, setting, tolerant_verdicts, works};
 use super::setting::{Loss, Place, Setting, Sources, Topology, not, percent, throughput};
 use crate::grid::Grid;
 use crate::{At, Claim, Effort, Finding, Judged, Table, claim, mean};
 
 /// NCPLD as attribution: as in §3.2, and with a tolerance.
 const NCPLD: [&str; 2] = ["newreno+ncpld", "newreno+ncpld+ncpld-tolerance=0.25"];
-/// As shares of the delay at the knee. §3.2 has no tolerance.
+/// Tolerances as shares of the delay at the knee. §3.2 has no tolerance.
 const TOLERANCES: [f64; 4] = [0.0, 0.1, 0.25, 0.5];
 
 /// The judges on the congested last hop.
@@ -68,7 +68,7 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
     let only_places: Vec<_> = places.iter().map(|(_, place)| *place).collect();
     let by_tolerance = TOLERANCES
         .iter()
-        .map(|tolerance| tolerant_onlookers(effort, &only_places, *tolerance))
+        .map(|tolerance| tolerant_verdicts(effort, &only_places, *tolerance))
         .collect::<Result<Vec<_>, _>>()?;
     let runs = &by_tolerance[0];
     let mut columns = vec!["path"];
@@ -89,9 +89,12 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
         .zip(&by_judge)
         .map(|(name, scores)| {
             let judged: Vec<_> = scores.iter().map(|scores| works(scores)).collect();
-            let on = |wanted| judged.iter().filter(|judged| **judged == wanted).count();
-            let shown =
-                format!("{name} works on {} and fails on {}", on(Judged::Holds), on(Judged::DoesNotHold));
+            let count = |wanted| judged.iter().filter(|judged| **judged == wanted).count();
+            let shown = format!(
+                "{name} works on {} and fails on {}",
+                count(Judged::Holds),
+                count(Judged::DoesNotHold)
+            );
             (shown, not(Judged::all(judged)))
         })
         .unzip();
@@ -123,8 +126,8 @@ fn tolerance_table(places: &[(String, Place)], by_tolerance: &[Vec<Vec<Matrices>
     for (at, (name, place)) in places.iter().enumerate() {
         let cells = by_tolerance.iter().map(|by_place| {
             let runs = &by_place[at];
-            let share = |of: fn(&Confusion) -> Option<f64>| {
-                let shares: Vec<_> = runs.iter().filter_map(|matrices| of(&matrices[NCPLD_AT])).collect();
+            let share = |share: fn(&Confusion) -> Option<f64>| {
+                let shares: Vec<_> = runs.iter().filter_map(|matrices| share(&matrices[NCPLD_AT])).collect();
                 percent(&shares, 0)
             };
             format!(

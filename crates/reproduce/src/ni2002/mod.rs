@@ -10,11 +10,11 @@ mod judges_everywhere;
 mod observed;
 mod panels;
 mod readings;
+mod round_trips;
 mod rtt;
 pub(crate) mod setting;
 mod traces;
 mod transfer;
-mod trips;
 
 pub(crate) use readings::FACTORS;
 
@@ -24,6 +24,7 @@ const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure
     Figure::new(Paper::Ni2002, id, title, run)
 }
 
+/// All figures of the paper.
 pub const FIGURES: &[Figure] = &[
     figure("p1-fig4", "Figs. 4 to 7: throughput of four TCP versions by loss rate", goodput::figures_4_to_7),
     figure("p1-fig8", "Figs. 8 to 11: time to transfer 100 kB at 2 % loss", transfer::figures_8_to_11),

@@ -12,15 +12,15 @@ use airwire::Cause;
 use airwire::time::Instant;
 use serde::Serialize;
 
+use super::round_trips::{RoundTrip, as_defined, rtts_before_losses, superiority, undisturbed};
 use super::setting::{Place, Setting, Variant, any, not, percent};
-use super::trips::{Trip, before_losses, of_the_text, superiority, undisturbed};
 use crate::judge::SIMILAR;
 use crate::{Effort, Found, Judged, Table, cell, column, mean};
 
 /// The times at which the retransmission timer expired.
 pub(super) fn timeouts(world: &mut World) -> Vec<Instant> {
-    let fired = world.decisions(0).iter().filter(|decision| matches!(decision.what, What::Timeout { .. }));
-    fired.map(|decision| decision.at).collect()
+    let timeouts = world.decisions(0).iter().filter(|decision| matches!(decision.what, What::Timeout { .. }));
+    timeouts.map(|decision| decision.at).collect()
 }
 
 /// The measurements of one run.
@@ -28,7 +28,6 @@ pub(super) fn timeouts(world: &mut World) -> Vec<Instant> {
 pub(super) struct Observed {
     #[serde(rename = "minimum RTT, ms")]
     least_ms: f64,
-    /// In multiples of the minimum RTT, as are the next three.
     #[serde(rename = "mean RTT, multiples of the minimum")]
     pub(super) mean: f64,
     #[serde(rename = "95th percentile, multiples of the minimum")]
@@ -51,14 +50,14 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    fn of(trips: &[Trip], losses: &Losses) -> Option<Self> {
-        let mut took: Vec<_> = trips.iter().map(|trip| trip.took.as_secs_f64()).collect();
-        took.sort_by(f64::total_cmp);
-        let least = *took.first()?;
-        let before = before_losses(trips, losses, least);
-        let of = |cause: Cause| before.iter().filter(move |before| before.cause == cause);
-        let rtts = |cause| of(cause).map(|before| before.rtt).collect::<Vec<_>>();
-        let changes = |cause| of(cause).filter_map(|before| before.change).collect::<Vec<_>>();
+    fn of(round_trips: &[RoundTrip], losses: &Losses) -> Option<Self> {
+        let mut all: Vec<_> = round_trips.iter().map(|round_trip| round_trip.rtt.as_secs_f64()).collect();
+        all.sort_by(f64::total_cmp);
+        let least = *all.first()?;
+        let before = rtts_before_losses(round_trips, losses, least);
+        let with_cause = |cause: Cause| before.iter().filter(move |before| before.cause == cause);
+        let rtts = |cause| with_cause(cause).map(|before| before.rtt).collect::<Vec<_>>();
+        let changes = |cause| with_cause(cause).filter_map(|before| before.change).collect::<Vec<_>>();
         let (congestion, radio) = (rtts(Cause::Congestion), rtts(Cause::Radio));
         let at_congestion = changes(Cause::Congestion);
         let share = |is: fn(f64) -> bool| {
@@ -66,8 +65,8 @@ impl Observed {
         };
         Some(Self {
             least_ms: 1e3 * least,
-            mean: average(&took)? / least,
-            p95: took[(took.len() - 1) * 95 / 100] / least,
+            mean: average(&all)? / least,
+            p95: all[(all.len() - 1) * 95 / 100] / least,
             before_congestion: average(&congestion),
             before_radio: average(&radio),
             by_rtt: superiority(&congestion, &radio),
@@ -82,21 +81,24 @@ impl Observed {
 
 /// One run, with RTTs as defined in §3.1 (`text`) and of undisturbed segments (`own`).
 #[derive(Clone, Serialize)]
-struct Both {
+struct BothDefinitions {
     #[serde(rename = "as in §3.1")]
     text: Observed,
     #[serde(rename = "undisturbed segments")]
     own: Observed,
 }
 
-/// The runs of one place, with RTTs as defined in §3.1 (`text`) and of undisturbed segments (`own`).
-pub(super) struct Seen {
+/// The runs of one place, with both kinds of RTTs as in [`BothDefinitions`].
+pub(super) struct PlaceRuns {
     pub(super) name: String,
     pub(super) text: Vec<Observed>,
     pub(super) own: Vec<Observed>,
 }
 
-pub(super) fn watch(effort: &Effort, places: &[(String, Place, Variant)]) -> Result<Vec<Seen>, WorldError> {
+pub(super) fn watch(
+    effort: &Effort,
+    places: &[(String, Place, Variant)],
+) -> Result<Vec<PlaceRuns>, WorldError> {
     let setting = |(_, place, variant): &(String, Place, Variant)| {
         Ok(Setting { watch: Watch::Packets, ..Setting::new(place, variant.recipe())? })
     };
@@ -106,30 +108,34 @@ pub(super) fn watch(effort: &Effort, places: &[(String, Place, Variant)]) -> Res
         |setting, seed| setting.run(seed),
         |_, _, world| {
             let timeouts = timeouts(world);
-            let (sightings, losses) = (world.device_packets(0), world.losses(0));
-            let of = |trips: &[Trip]| Observed::of(trips, losses).unwrap_or_default();
-            Both { text: of(&of_the_text(sightings, &timeouts)), own: of(&undisturbed(sightings)) }
+            let (packets, losses) = (world.device_packets(0), world.losses(0));
+            let observe = |round_trips: &[RoundTrip]| Observed::of(round_trips, losses).unwrap_or_default();
+            BothDefinitions {
+                text: observe(&as_defined(packets, &timeouts)),
+                own: observe(&undisturbed(packets)),
+            }
         },
     )?;
-    let seen = |((name, ..), runs): (&(String, Place, Variant), Vec<Both>)| {
-        let (text, own) = runs.into_iter().map(|Both { text, own }| (text, own)).unzip();
-        Seen { name: name.clone(), text, own }
+    let place_runs = |((name, ..), runs): (&(String, Place, Variant), Vec<BothDefinitions>)| {
+        let (text, own) = runs.into_iter().map(|BothDefinitions { text, own }| (text, own)).unzip();
+        PlaceRuns { name: name.clone(), text, own }
     };
-    Ok(places.iter().zip(samples).map(seen).collect())
+    Ok(places.iter().zip(samples).map(place_runs).collect())
 }
 
-pub(super) fn known(runs: &[Observed], of: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
-    runs.iter().filter_map(of).collect()
+/// The values of the runs that have one.
+pub(super) fn known(runs: &[Observed], value: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
+    runs.iter().filter_map(value).collect()
 }
 
-fn table(title: &str, seen: &[Seen], runs: impl Fn(&Seen) -> &[Observed] + Copy) -> Table {
+fn table(title: &str, places: &[PlaceRuns], runs: impl Fn(&PlaceRuns) -> &[Observed] + Copy) -> Table {
     let of = |heading: &str, digits: usize, value: fn(&Observed) -> Option<f64>| {
-        column(heading, move |place: &&Seen| cell(&known(runs(place), value), digits))
+        column(heading, move |place: &&PlaceRuns| cell(&known(runs(place), value), digits))
     };
     Table::of(
         title,
         [
-            column("path", |place: &&Seen| place.name.clone()),
+            column("path", |place: &&PlaceRuns| place.name.clone()),
             of("minimum RTT, ms", 0, |run| Some(run.least_ms)),
             of("mean", 2, |run| Some(run.mean)),
             of("95th percentile", 2, |run| Some(run.p95)),
@@ -140,22 +146,22 @@ fn table(title: &str, seen: &[Seen], runs: impl Fn(&Seen) -> &[Observed] + Copy)
             of("radio losses", 0, |run| Some(run.radio)),
             of("congestion losses", 0, |run| Some(run.congestion)),
         ],
-        seen,
+        places,
     )
 }
 
-pub(super) fn tables(seen: &[Seen]) -> Vec<Table> {
+pub(super) fn tables(places: &[PlaceRuns]) -> Vec<Table> {
     vec![
         table(
             "RTTs as defined in §3.1, in multiples of the minimum RTT; losses per run of 400 s",
-            seen,
-            |seen| &seen.text,
+            places,
+            |place| &place.text,
         ),
-        table("The same for segments that were sent once and arrived in order", seen, |seen| &seen.own),
+        table("The same for segments that were sent once and arrived in order", places, |place| &place.own),
     ]
 }
 
-/// How much longer round-trip times are before losses of one cause than on average.
+/// The share by which round-trip times before losses of one cause exceed the mean.
 fn rise(runs: &[Observed], before: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
     known(runs, |run| Some(before(run)? / run.mean - 1.0))
 }
@@ -166,29 +172,31 @@ pub(super) fn increase_before_congestion(runs: &[Observed]) -> Found {
     (shown, Judged::considerably(&mean(&rise)))
 }
 
-/// How much the mean round-trip time exceeds the minimum. The round-trip times before radio losses do not help here:
-/// random losses do not depend on the round-trip time, so on average those times equal all others.
-pub(super) fn increase_over_the_least(runs: &[Observed]) -> Found {
+/// Judges the share by which the mean round-trip time exceeds the minimum. The round-trip times before radio losses
+/// cannot replace the mean: random losses do not depend on the round-trip time, so their average equals it.
+pub(super) fn increase_over_minimum(runs: &[Observed]) -> Found {
     let rise = known(runs, |run| Some(run.mean - 1.0));
     let shown = format!("mean RTT {} % above the minimum", percent(&rise, 0));
     (shown, Judged::considerably(&mean(&rise)))
 }
 
-/// By how much separations exceed a random guess.
-fn over_a_coin(shares: &[f64]) -> Vec<f64> {
+/// The share by which each separation exceeds a random guess.
+fn over_random_guess(shares: &[f64]) -> Vec<f64> {
     shares.iter().map(|share| share / 0.5 - 1.0).collect()
 }
 
+/// Whether the RTT or its change distinguishes the causes.
 pub(super) fn possible(runs: &[Observed]) -> Found {
     let (rtt, change) = (known(runs, |run| run.by_rtt), known(runs, |run| run.by_change));
-    let ways = [&rtt, &change].map(|way| Judged::considerably(&mean(&over_a_coin(way))));
-    (format!("separation by RTT {}, by its change {}", cell(&rtt, 2), cell(&change, 2)), any(ways))
+    let verdicts = [&rtt, &change].map(|shares| Judged::considerably(&mean(&over_random_guess(shares))));
+    (format!("separation by RTT {}, by its change {}", cell(&rtt, 2), cell(&change, 2)), any(verdicts))
 }
 
+/// Whether the RTT or its change separates the causes almost perfectly.
 pub(super) fn easy(runs: &[Observed]) -> Found {
-    let ways = [known(runs, |run| run.by_rtt), known(runs, |run| run.by_change)];
-    let short = ways.map(|way| way.iter().map(|share| share - 1.0).collect::<Vec<_>>());
-    (possible(runs).0, any(short.iter().map(|short| Judged::similar(&mean(short)))))
+    let separations = [known(runs, |run| run.by_rtt), known(runs, |run| run.by_change)];
+    let below_one = separations.map(|shares| shares.iter().map(|share| share - 1.0).collect::<Vec<_>>());
+    (possible(runs).0, any(below_one.iter().map(|distances| Judged::similar(&mean(distances)))))
 }
 
 /// "both increase, decrease and constant" (§4.2.2): each of the three precedes more than 10 % of the congestion losses.
@@ -205,7 +213,8 @@ pub(super) fn all_three(runs: &[Observed]) -> Found {
     (shown, Judged::all(judged))
 }
 
-pub(super) fn denied((shown, judged): Found) -> Found {
+/// The verdict on the negation of a sentence, with the same result.
+pub(super) fn negated((shown, judged): Found) -> Found {
     (shown, not(judged))
 }
 

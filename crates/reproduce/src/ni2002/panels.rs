@@ -4,7 +4,7 @@ use airtcp_sim::world::WorldError;
 use serde::Serialize;
 
 use super::setting::{
-    Bad, Begins, Loss, Number, Place, Setting, Sources, Topology, VARIANTS, Variant, throughput,
+    Bad, InitialState, Loss, Number, Place, Setting, Sources, Topology, VARIANTS, Variant, throughput,
 };
 use crate::Effort;
 use crate::grid::Grid;
@@ -12,7 +12,7 @@ use crate::grid::Grid;
 /// Packet error rates. The paper drew them at random: "In each set, PER is randomly generated" (§4.2.1).
 const RATES: [f64; 5] = [0.01, 0.02, 0.04, 0.06, 0.08];
 /// Packet error rates of the variants.
-pub(super) const FEW: [f64; 2] = [0.02, 0.08];
+pub(super) const FEW_RATES: [f64; 2] = [0.02, 0.08];
 /// The links of the ns-2.35 runs that are the reference for Fig. 4 (a).
 const RADIO_IS_THE_BOTTLENECK: &str = "[[stage]]\nname = \"wire\"\nboth = { rate = \"10Mbit\", delay = \"5ms\", queue = { packets = 19 } }\n\
      [[stage]]\nname = \"radio\"\nboth = { rate = \"500kbit\", delay = \"30ms\", queue = { packets = 19 } }\n";
@@ -59,7 +59,7 @@ pub(super) fn figures() -> Vec<Panel> {
     ]
 }
 
-/// Alternative bad states for Fig. 4 (b), named by the mean number of losses in one of them.
+/// Alternative bad states for Fig. 4 (b), named by the mean number of losses per bad state.
 pub(super) const BURSTS: [(&str, Bad); 3] = [
     ("mean of 0.6 losses per bad state", Bad { loss: 0.3, ends: 0.5 }),
     ("mean of 2 consecutive losses per bad state", Bad { loss: 1.0, ends: 0.5 }),
@@ -69,7 +69,7 @@ pub(super) const BURSTS: [(&str, Bad); 3] = [
 /// Variants that each change one assumption about which the paper is silent.
 pub(super) fn variations() -> Vec<Panel> {
     let bursts = BURSTS.map(|(name, bad)| {
-        Panel::new(format!("Fig. 4 (b), {name}"), &FEW, move |per| {
+        Panel::new(format!("Fig. 4 (b), {name}"), &FEW_RATES, move |per| {
             Place::new(Topology::LastHop, Loss::TwoState(per, bad))
         })
     });
@@ -78,7 +78,7 @@ pub(super) fn variations() -> Vec<Panel> {
         ("10 Mbit/s on both links", NO_BOTTLENECK),
     ]
     .map(|(name, links)| {
-        Panel::new(format!("Fig. 4 (a), {name}"), &FEW, move |per| Place {
+        Panel::new(format!("Fig. 4 (a), {name}"), &FEW_RATES, move |per| Place {
             links,
             ..Place::new(Topology::LastHop, Loss::Uniform(per))
         })
@@ -86,14 +86,14 @@ pub(super) fn variations() -> Vec<Panel> {
     let loads = [
         ("160 kbit/s per source", Sources::at(160)),
         ("300 kbit/s per source", Sources::at(300)),
-        ("sources initially on", Sources { begins: Begins::On, ..Sources::CHOSEN }),
+        ("sources initially on", Sources { initial_state: InitialState::On, ..Sources::CHOSEN }),
     ];
     let mut panels: Vec<_> = bursts.into_iter().chain(links).collect();
     for (figure, topology) in
         [("Fig. 5", Topology::Congestion), ("Fig. 6", Topology::SmallQueue), ("Fig. 7", Topology::LongQueue)]
     {
         for (name, sources) in loads {
-            panels.push(Panel::new(format!("{figure}, {name}"), &FEW, move |per| Place {
+            panels.push(Panel::new(format!("{figure}, {name}"), &FEW_RATES, move |per| Place {
                 sources,
                 ..Place::new(topology, Loss::two_state(per))
             }));
@@ -102,7 +102,7 @@ pub(super) fn variations() -> Vec<Panel> {
             let sources = Sources { number: Number::FiveInAll, ..Sources::CHOSEN };
             panels.push(Panel::new(
                 format!("{figure}, 3 and 2 sources instead of 5 and 5"),
-                &FEW,
+                &FEW_RATES,
                 move |per| Place { sources, ..Place::new(topology, Loss::two_state(per)) },
             ));
         }

@@ -46,7 +46,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// The paths: Fig. 3, and the captions of Figs. 14 to 19.
+/// The topologies of Fig. 3 and of the captions of Figs. 14 to 19.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Topology {
     LastHop,
@@ -114,16 +114,16 @@ impl Topology {
     }
 }
 
-/// The narrow backbone, in kbit/s.
+/// Rate of the narrow backbone, in kbit/s.
 pub(super) const NARROW: u32 = 250;
 
 /// The sources of the cross traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sources {
     pub(super) number: Number,
-    /// Rate of each source while it is on, in kbit/s. `None`: the rates of the preset.
+    /// Rate of each source while it is on, in kbit/s. `None` means the rates of the preset.
     pub(super) rate: Option<u32>,
-    pub(super) begins: Begins,
+    pub(super) initial_state: InitialState,
 }
 
 /// "The number of ON/OFF sources in our experiments is set to be 5" (§4.1).
@@ -137,14 +137,15 @@ pub(super) enum Number {
 
 /// The state in which a source starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Begins {
+pub(super) enum InitialState {
     /// As in ns-2.
     Off,
     On,
 }
 
 impl Sources {
-    pub(super) const CHOSEN: Self = Self { number: Number::FiveEach, rate: None, begins: Begins::Off };
+    pub(super) const CHOSEN: Self =
+        Self { number: Number::FiveEach, rate: None, initial_state: InitialState::Off };
 
     pub(super) const fn at(rate: u32) -> Self {
         Self { rate: Some(rate), ..Self::CHOSEN }
@@ -180,14 +181,14 @@ impl Place {
                 Number::FiveInAll if topology.traffic().len() == 2 => [3, 2][i],
                 _ => 5,
             };
-            let begins = match sources.begins {
-                Begins::Off => "off",
-                Begins::On => "on",
+            let initial_state = match sources.initial_state {
+                InitialState::Off => "off",
+                InitialState::On => "on",
             };
             let rate = sources.rate.unwrap_or(*rate);
             path += &format!(
                 "[[stage]]\nname = \"{stage}\"\ndown.sources = {number}\ndown.rate = \
-                 \"{rate}kbit\"\ndown.begins = \"{begins}\"\n"
+                 \"{rate}kbit\"\ndown.begins = \"{initial_state}\"\n"
             );
         }
         path
@@ -215,9 +216,9 @@ pub(super) enum Loss {
 /// The bad state of the Gilbert model. The good state loses no packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bad {
-    /// Share of the packets lost in it.
+    /// Loss rate in the bad state.
     pub(super) loss: f64,
-    /// The probability that a packet ends it.
+    /// The probability that a packet ends the bad state.
     pub(super) ends: f64,
 }
 
@@ -263,7 +264,7 @@ pub(crate) const MSS: u16 = PACKET - 40;
 /// ns-2's default window, in segments.
 const WINDOW: usize = 20;
 
-/// Which round-trip times a sender measures.
+/// The segments whose round-trip times a sender measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timing {
     /// One segment at a time, in ticks, as the ns-2 senders of the paper's throughput figures.
@@ -341,7 +342,7 @@ fn sender(timing: Timing) -> Profile {
     profile
 }
 
-/// Without window scaling, so that the advertised window is exactly the free buffer space.
+/// The receiver does not scale its window, so it advertises exactly the free buffer space.
 fn receiver() -> Profile {
     HostSpec::receiver().profile.with(|it| {
         it.handshake.mss = Some(MSS);
@@ -361,8 +362,8 @@ pub(super) fn not(judged: Judged) -> Judged {
 }
 
 /// Holds if at least one of the verdicts holds.
-pub(super) fn any(ways: impl IntoIterator<Item = Judged>) -> Judged {
-    not(Judged::all(ways.into_iter().map(not)))
+pub(super) fn any(verdicts: impl IntoIterator<Item = Judged>) -> Judged {
+    not(Judged::all(verdicts.into_iter().map(not)))
 }
 
 /// Shares in percent, as a table cell.
@@ -387,7 +388,7 @@ mod tests {
         for topology in Topology::ALL {
             for loss in [Loss::Uniform(0.04), Loss::two_state(0.04)] {
                 for number in [Number::FiveEach, Number::FiveInAll] {
-                    let sources = Sources { number, begins: Begins::On, ..Sources::at(300) };
+                    let sources = Sources { number, initial_state: InitialState::On, ..Sources::at(300) };
                     let place = Place { sources, ..Place::new(topology, loss) };
                     assert!(Setting::new(&place, "newreno+judges").is_ok(), "{topology:?}");
                 }

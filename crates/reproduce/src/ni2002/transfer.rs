@@ -4,7 +4,9 @@ use airtcp_numbers::statistics::{gains, ratios};
 use airtcp_sim::world::{Length, WorldError};
 
 use super::readings::REPETITIONS;
-use super::setting::{Begins, Loss, MSS, Place, SECONDS, Setting, Sources, Topology, VARIANTS, percent};
+use super::setting::{
+    InitialState, Loss, MSS, Place, SECONDS, Setting, Sources, Topology, VARIANTS, percent,
+};
 use super::traces;
 use crate::judge::{across, of_repetitions};
 use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, mean};
@@ -12,9 +14,10 @@ use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, mean};
 /// Length of the file, in packets of 1000 bytes.
 const FILE: u64 = 100;
 const PER: f64 = 0.02;
-/// "around 1.8 times shorter", and "about 6 seconds".
-const RATIO: f64 = 1.8;
-const TOOK: f64 = 6.0;
+/// "around 1.8 times shorter".
+const STATED_RATIO: f64 = 1.8;
+/// "about 6 seconds".
+const STATED_SECONDS: f64 = 6.0;
 
 /// §4.1 names three rates of the sources and two error models. The claims are judged by the first case.
 const CASES: [(&str, Place); 7] = [
@@ -24,11 +27,11 @@ const CASES: [(&str, Place); 7] = [
     ("300 kbit/s, uniform loss", congested(Loss::Uniform(PER), Sources::at(300))),
     (
         "200 kbit/s, uniform loss, sources initially on",
-        congested(Loss::Uniform(PER), Sources { begins: Begins::On, ..Sources::at(200) }),
+        congested(Loss::Uniform(PER), Sources { initial_state: InitialState::On, ..Sources::at(200) }),
     ),
     (
         "300 kbit/s, uniform loss, sources initially on",
-        congested(Loss::Uniform(PER), Sources { begins: Begins::On, ..Sources::at(300) }),
+        congested(Loss::Uniform(PER), Sources { initial_state: InitialState::On, ..Sources::at(300) }),
     ),
     ("none, uniform loss", Place::new(Topology::LastHop, Loss::Uniform(PER))),
 ];
@@ -38,14 +41,14 @@ const fn congested(loss: Loss, sources: Sources) -> Place {
 }
 
 /// Transfer times of the file in one case, in seconds, by seed.
-struct Took<'a> {
+struct TransferTimes<'a> {
     tahoe: &'a [f64],
     reno: &'a [f64],
     newreno: &'a [f64],
     sack: &'a [f64],
 }
 
-impl<'a> Took<'a> {
+impl<'a> TransferTimes<'a> {
     fn of(samples: &'a [Vec<f64>]) -> Option<Self> {
         let [tahoe, reno, newreno, sack] = samples else { return None };
         Some(Self { tahoe, reno, newreno, sack })
@@ -63,16 +66,17 @@ impl<'a> Took<'a> {
 
     /// Both numbers of the paper's sentence.
     fn numbers(&self, repetitions: u32) -> Judged {
-        let six = [self.newreno, self.sack]
-            .map(|took| Judged::number(&mean(took), TOOK, of_repetitions(took, repetitions)));
+        let six = [self.newreno, self.sack].map(|seconds| {
+            Judged::number(&mean(seconds), STATED_SECONDS, of_repetitions(seconds, repetitions))
+        });
         Judged::all(six.into_iter().chain([self.ratio(repetitions)]))
     }
 
-    /// Uses the variation of a pair of runs and not of single runs. All four runs of the paper met the same traffic,
-    /// because ns-2 uses the same random numbers in each run by default.
+    /// The tolerance is the variation of a pair of runs and not of single runs: all four runs of the paper met the same
+    /// traffic, because ns-2 uses the same random numbers in each run by default.
     fn ratio(&self, repetitions: u32) -> Judged {
         let excess: Vec<f64> = self.ratios().iter().map(|ratio| ratio - 1.0).collect();
-        Judged::effect(&mean(&excess), RATIO - 1.0, of_repetitions(&excess, repetitions))
+        Judged::effect(&mean(&excess), STATED_RATIO - 1.0, of_repetitions(&excess, repetitions))
     }
 
     fn ratios(&self) -> Vec<f64> {
@@ -116,13 +120,13 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
     );
     let mut cases = Vec::new();
     for ((name, _), samples) in CASES.iter().zip(samples.chunks(VARIANTS.len())) {
-        let Some(took) = Took::of(samples) else { continue };
+        let Some(times) = TransferTimes::of(samples) else { continue };
         let mut row = vec![(*name).to_owned()];
-        row.extend(samples.iter().map(|took| cell(took, 2)));
-        row.push(cell(&took.ratios(), 2));
-        row.extend([took.numbers(REPETITIONS.chosen).name().to_owned(), took.larger().name().to_owned()]);
+        row.extend(samples.iter().map(|times| cell(times, 2)));
+        row.push(cell(&times.ratios(), 2));
+        row.extend([times.numbers(REPETITIONS.chosen).name().to_owned(), times.larger().name().to_owned()]);
         table.row(row);
-        cases.push(took);
+        cases.push(times);
     }
     let Some(first) = cases.first() else { return Ok(Finding::default()) };
     let mut charts = Vec::new();
@@ -141,7 +145,7 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
     })
 }
 
-fn six_seconds(took: &Took<'_>) -> Claim {
+fn six_seconds(times: &TransferTimes<'_>) -> Claim {
     claim(
         At("§4.2.2, Figs. 8 to 11"),
         "“The transmission time of SACK and NewReno is about 6 seconds when PER=2%, which is around 1.8 \
@@ -149,36 +153,36 @@ fn six_seconds(took: &Took<'_>) -> Claim {
         format!(
             "SACK takes {} s and NewReno {} s; 95 % of single runs are within {:.1} s and {:.1} s of these. \
              Tahoe and Reno take {} times as long; 95 % of pairs are within {:.2} of this (1.8 times: {}).",
-            cell(took.sack, 2),
-            cell(took.newreno, 2),
-            of_repetitions(took.sack, 1),
-            of_repetitions(took.newreno, 1),
-            cell(&took.ratios(), 2),
-            of_repetitions(&took.ratios(), 1),
-            took.ratio(REPETITIONS.chosen).name()
+            cell(times.sack, 2),
+            cell(times.newreno, 2),
+            of_repetitions(times.sack, 1),
+            of_repetitions(times.newreno, 1),
+            cell(&times.ratios(), 2),
+            of_repetitions(&times.ratios(), 1),
+            times.ratio(REPETITIONS.chosen).name()
         ),
-        took.numbers(REPETITIONS.chosen),
+        times.numbers(REPETITIONS.chosen),
     )
-    .repeated(REPETITIONS, |repetitions| took.numbers(repetitions))
+    .repeated(REPETITIONS, |repetitions| times.numbers(repetitions))
 }
 
-fn larger(took: &Took<'_>) -> Claim {
+fn larger(times: &TransferTimes<'_>) -> Claim {
     claim(
         At("§4.2.2, Figs. 8 to 11"),
         "“So the throughputs of SACK and NewReno are larger than those of Reno and Tahoe.”",
         format!(
             "Tahoe and Reno take {} % longer than NewReno and SACK.",
-            percent(&gains(&took.older(), &took.newer()), 1)
+            percent(&gains(&times.older(), &times.newer()), 1)
         ),
-        took.larger(),
+        times.larger(),
     )
 }
 
-/// How much single runs vary: the paper shows one run of each version.
-fn remark(took: &Took<'_>) -> String {
-    let (older, newer) = (took.older(), took.newer());
+/// The variation of single runs, because the paper shows one run of each version.
+fn remark(times: &TransferTimes<'_>) -> String {
+    let (older, newer) = (times.older(), times.newer());
     let single: Vec<_> = older.iter().zip(&newer).map(|(older, newer)| older / newer).collect();
-    let as_large = single.iter().filter(|ratio| **ratio >= RATIO).count();
+    let as_large = single.iter().filter(|ratio| **ratio >= STATED_RATIO).count();
     let reversed = single.iter().filter(|ratio| **ratio < 1.0).count();
     let extreme = |of: fn(f64, f64) -> f64| newer.iter().copied().reduce(of).unwrap_or(f64::NAN);
     format!(
@@ -200,14 +204,14 @@ mod tests {
     #[test]
     fn transfer_time_claim_requires_both_numbers() {
         let six = [5.5, 6.0, 6.5, 5.8, 6.2];
-        let [longer, same] = [1.8, 1.0].map(|factor| six.map(|took| factor * took));
+        let [longer, same] = [1.8, 1.0].map(|factor| six.map(|times| factor * times));
         let of = |older: &[f64; 5], newer: &[f64; 5]| {
-            let samples = [older, older, newer, newer].map(|took| took.to_vec());
-            Took::of(&samples).map(|took| took.numbers(1))
+            let samples = [older, older, newer, newer].map(|times| times.to_vec());
+            TransferTimes::of(&samples).map(|times| times.numbers(1))
         };
         assert_eq!(of(&longer, &six), Some(Judged::Holds));
         assert_eq!(of(&same, &six), Some(Judged::DoesNotHold), "the times are equal, not 1.8 times as long");
-        let [nine, five] = [longer.map(|took| 2.0 * took), longer.map(|took| took / 0.9)];
+        let [nine, five] = [longer.map(|times| 2.0 * times), longer.map(|times| times / 0.9)];
         assert_eq!(of(&nine, &five), Some(Judged::DoesNotHold), "12 s instead of 6 s");
     }
 }

@@ -1,4 +1,4 @@
-//! The round-trip times of a run, and those before its losses.
+//! The round-trip times of a run, and the round-trip times before its losses.
 
 use std::collections::BTreeMap;
 
@@ -8,97 +8,102 @@ use airwire::time::{Duration, Instant};
 
 /// The round-trip time of a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Trip {
+pub(super) struct RoundTrip {
     /// The offset of the segment's first byte.
     pub(super) offset: u64,
     pub(super) sent: Instant,
-    pub(super) took: Duration,
+    pub(super) rtt: Duration,
 }
 
 /// Round-trip times as defined in §3.1: "the duration from the time when P_i is transmitted, until the time when first
 /// acknowledgement for P_i is received by the sender", except "if a TO occurs while waiting". ACKs are cumulative, so a
 /// segment that arrives above a hole is acknowledged only after the repair. For a segment that a fast retransmission
 /// repaired, the time starts with the first copy.
-pub(super) fn of_the_text(sightings: &[DevicePacket], timeouts: &[Instant]) -> Vec<Trip> {
-    let mut outside: BTreeMap<u64, (Instant, u64)> = BTreeMap::new();
-    let mut trips = Vec::new();
-    for DevicePacket { at, kind } in sightings {
+pub(super) fn as_defined(packets: &[DevicePacket], timeouts: &[Instant]) -> Vec<RoundTrip> {
+    let mut outstanding: BTreeMap<u64, (Instant, u64)> = BTreeMap::new();
+    let mut round_trips = Vec::new();
+    for DevicePacket { at, kind } in packets {
         match *kind {
             // A SYN and a FIN occupy one sequence number.
             PacketKind::Sent { offset, len: len @ 2.., copy: 1 } => {
-                outside.insert(offset, (*at, len));
+                outstanding.insert(offset, (*at, len));
             }
             PacketKind::Ack { ack, .. } => {
-                while let Some(first) = outside.first_entry()
+                while let Some(first) = outstanding.first_entry()
                     && first.key() + first.get().1 <= ack
                 {
                     let (offset, (sent, _)) = first.remove_entry();
                     let before = timeouts.partition_point(|timeout| *timeout < sent);
                     if timeouts.get(before).is_none_or(|timeout| timeout > at) {
-                        trips.push(Trip { offset, sent, took: *at - sent });
+                        round_trips.push(RoundTrip { offset, sent, rtt: *at - sent });
                     }
                 }
             }
             PacketKind::Sent { .. } => {}
         }
     }
-    trips
+    round_trips
 }
 
 /// Round-trip times of segments that were sent once and arrived in order, from the departure to the ACK that the
 /// segment caused. Segments that arrived above a hole are left out, because their ACK waited for the repair.
-pub(super) fn undisturbed(sightings: &[DevicePacket]) -> Vec<Trip> {
+pub(super) fn undisturbed(packets: &[DevicePacket]) -> Vec<RoundTrip> {
     /// The first byte after the SYN.
     const FIRST: u64 = 1;
-    let mut outside: BTreeMap<u64, Option<(Instant, u64)>> = BTreeMap::new();
+    let mut outstanding: BTreeMap<u64, Option<(Instant, u64)>> = BTreeMap::new();
     let mut una = FIRST;
-    let mut trips = Vec::new();
-    for DevicePacket { at, kind } in sightings {
+    let mut round_trips = Vec::new();
+    for DevicePacket { at, kind } in packets {
         match *kind {
             PacketKind::Sent { offset, len, copy: 1 } => {
-                outside.insert(offset, Some((*at, len)));
+                outstanding.insert(offset, Some((*at, len)));
             }
             PacketKind::Sent { offset, .. } => {
-                outside.insert(offset, None);
+                outstanding.insert(offset, None);
             }
             PacketKind::Ack { ack, .. } if ack > una => {
-                if let Some(Some((sent, len))) = outside.get(&una)
+                if let Some(Some((sent, len))) = outstanding.get(&una)
                     && una + len == ack
                 {
-                    trips.push(Trip { offset: una, sent: *sent, took: *at - *sent });
+                    round_trips.push(RoundTrip { offset: una, sent: *sent, rtt: *at - *sent });
                 }
-                outside = outside.split_off(&ack);
+                outstanding = outstanding.split_off(&ack);
                 una = ack;
             }
             PacketKind::Ack { .. } => {}
         }
     }
-    trips
+    round_trips
 }
 
-/// The round-trip time when a segment was sent that was lost.
+/// The round-trip time just before a lost segment was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Before {
+pub(super) struct RttBeforeLoss {
     pub(super) cause: Cause,
-    /// The round-trip time of the last measured segment before it, in multiples of the minimum.
+    /// The round-trip time of the last measured segment before the loss, in multiples of the minimum.
     pub(super) rtt: f64,
-    /// Its relative change since the segment sent one round trip earlier: 0.1 is 10 % longer.
+    /// The relative change of `rtt` since the segment sent one round trip earlier: 0.1 is 10 % longer.
     pub(super) change: Option<f64>,
 }
 
-/// Only losses of first copies count, because no round-trip times are measured just before a retransmission. The lost
-/// segment's own round-trip time is not used, because it is known only after the repair.
-pub(super) fn before_losses(trips: &[Trip], losses: &Losses, least: f64) -> Vec<Before> {
-    let last = |before: usize| before.checked_sub(1).map(|i| trips[i]);
+/// The round-trip times before losses. Only losses of first copies count, because no round-trip times are measured just
+/// before a retransmission. The lost segment's own round-trip time is known only after the repair and is not used.
+pub(super) fn rtts_before_losses(
+    round_trips: &[RoundTrip],
+    losses: &Losses,
+    least: f64,
+) -> Vec<RttBeforeLoss> {
+    let last_of = |count: usize| count.checked_sub(1).map(|i| round_trips[i]);
     let first_copies = losses.as_slice().iter().filter(|lost| lost.copy == 1);
     first_copies
         .filter_map(|lost| {
-            let trip = last(trips.partition_point(|trip| trip.offset < lost.offset))?;
-            let took = trip.took.as_secs_f64();
-            let earlier = Instant::ZERO + trip.sent.saturating_since(Instant::ZERO + trip.took);
-            let earlier = last(trips.partition_point(|trip| trip.sent <= earlier));
-            let change = earlier.map(|earlier| took / earlier.took.as_secs_f64() - 1.0);
-            Some(Before { cause: lost.cause()?, rtt: took / least, change })
+            let round_trip =
+                last_of(round_trips.partition_point(|round_trip| round_trip.offset < lost.offset))?;
+            let rtt = round_trip.rtt.as_secs_f64();
+            let earlier = Instant::ZERO + round_trip.sent.saturating_since(Instant::ZERO + round_trip.rtt);
+            let earlier = last_of(round_trips.partition_point(|round_trip| round_trip.sent <= earlier));
+            let change = earlier.map(|earlier| rtt / earlier.rtt.as_secs_f64() - 1.0);
+            Some(RttBeforeLoss { cause: lost.cause()?, rtt: rtt / least, change })
         })
         .collect()
 }
@@ -139,7 +144,7 @@ mod tests {
 
     #[test]
     fn round_trips_come_from_unretransmitted_in_order_segments() {
-        let sightings = [
+        let packets = [
             sent(0, 1, 1),
             sent(0, 1001, 1),
             sent(10, 2001, 1),
@@ -152,18 +157,18 @@ mod tests {
             ack(510, 5001),
         ];
         let expected = [(1, 0, 100), (4001, 400, 110)];
-        let trip = |(offset, sent, took)| Trip {
+        let round_trip = |(offset, sent, rtt)| RoundTrip {
             offset,
             sent: Instant::from_millis(sent),
-            took: Duration::from_millis(took),
+            rtt: Duration::from_millis(rtt),
         };
-        assert_eq!(undisturbed(&sightings), expected.map(trip));
+        assert_eq!(undisturbed(&packets), expected.map(round_trip));
         // As defined in §3.1, the second, third and fourth segments wait for the repair.
         let expected = [(1, 0, 100), (1001, 0, 400), (2001, 10, 390), (3001, 10, 390), (4001, 400, 110)];
-        assert_eq!(of_the_text(&sightings, &[]), expected.map(trip));
+        assert_eq!(as_defined(&packets, &[]), expected.map(round_trip));
         // A timeout at 300 ms, while these three were unacknowledged.
         let timeouts = [Instant::from_millis(300)];
-        assert_eq!(of_the_text(&sightings, &timeouts), [(1, 0, 100), (4001, 400, 110)].map(trip));
+        assert_eq!(as_defined(&packets, &timeouts), [(1, 0, 100), (4001, 400, 110)].map(round_trip));
     }
 
     #[test]
