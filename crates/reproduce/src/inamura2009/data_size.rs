@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::handover::{FIRST, MSS, SEGMENTS};
-use super::story::Story;
+use super::timeline::Timeline;
 use super::twice_lost::{
     FAST_TIMEOUT, HANDOVERS, ONCE, PROPOSED, TWICE, WITH_SACK, WITHOUT, exact, ns2, twice,
 };
@@ -12,7 +12,7 @@ use crate::chart::{Axis, Chart, Curve, Scale, Style};
 use crate::judge::SIMILAR;
 use crate::{At, Claim, Effort, Finding, Judged, Table, claim, column};
 
-/// Data sizes in segments. All of them include the loss.
+/// Data sizes in segments. All sizes include the loss.
 const SIZES: [u64; 11] = [50, 75, 100, 150, 200, 300, 500, 720, 1000, 1500, 2000];
 /// The data size of §5.2: 1 Mbyte.
 const MBYTE: u64 = 1 << 20;
@@ -20,40 +20,40 @@ const MBYTE: u64 = 1 << 20;
 const GAIN: f64 = 33.0;
 
 /// Payload bytes in this number of segments.
-fn octets(segments: u64) -> u64 {
+fn bytes(segments: u64) -> u64 {
     segments * u64::from(MSS)
 }
 
 /// The largest gain of `more` over `less` in kbit/s, and the data size in bytes where it occurs.
-fn largest_gain(more: &Story, less: &Story) -> (f64, u64) {
+fn largest_gain(more: &Timeline, less: &Timeline) -> (f64, u64) {
     (FIRST + 1..=SEGMENTS)
-        .map(octets)
-        .map(|octets| (more.throughput(octets) - less.throughput(octets), octets))
+        .map(bytes)
+        .map(|bytes| (more.throughput(bytes) - less.throughput(bytes), bytes))
         .fold((f64::NEG_INFINITY, 0), |best, gain| if gain.0 > best.0 { gain } else { best })
 }
 
 /// Gain of `more` over `less` at one data size, as a share.
-fn gain(more: &Story, less: &Story, octets: u64) -> Mean {
-    exact(more.throughput(octets) / less.throughput(octets) - 1.0)
+fn gain(more: &Timeline, less: &Timeline, bytes: u64) -> Mean {
+    exact(more.throughput(bytes) / less.throughput(bytes) - 1.0)
 }
 
-/// Gain averaged over all sizes.
-fn pooled(more: &Story, less: &Story) -> Mean {
-    let gains = SIZES.map(|segments| gain(more, less, octets(segments)).mean);
+/// Gain of `more` over `less`, averaged over all sizes.
+fn pooled(more: &Timeline, less: &Timeline) -> Mean {
+    let gains = SIZES.map(|segments| gain(more, less, bytes(segments)).mean);
     exact(gains.iter().sum::<f64>() / gains.len() as f64)
 }
 
-/// A sender whose retransmission is lost, by recipe.
-struct Stories {
-    fast: Story,
-    proposed: Story,
-    sack: Story,
-    plain: Story,
+/// The timelines of senders whose retransmission is lost.
+struct Timelines {
+    fast: Timeline,
+    proposed: Timeline,
+    sack: Timeline,
+    plain: Timeline,
 }
 
 /// Cost: nineteen short transfers.
 pub(super) fn figure_14(effort: &Effort) -> Result<Finding, WorldError> {
-    let stories = Stories {
+    let timelines = Timelines {
         fast: twice(effort, FAST_TIMEOUT)?,
         proposed: twice(effort, PROPOSED)?,
         sack: twice(effort, WITH_SACK)?,
@@ -61,29 +61,31 @@ pub(super) fn figure_14(effort: &Effort) -> Result<Finding, WorldError> {
     };
     let (by_handover, gains) = by_handover(effort)?;
     Ok(Finding {
-        tables: vec![by_size(&stories), by_handover],
-        charts: vec![chart(&stories)],
-        claims: claims(&stories, &gains),
+        tables: vec![by_size(&timelines), by_handover],
+        charts: vec![chart(&timelines)],
+        claims: claims(&timelines, &gains),
         ..Finding::default()
     })
 }
 
-fn by_size(stories: &Stories) -> Table {
-    let of = |heading, story| {
-        column(heading, move |segments: &u64| format!("{:.1}", Story::throughput(story, octets(*segments))))
+fn by_size(timelines: &Timelines) -> Table {
+    let throughput = |heading, timeline| {
+        column(heading, move |segments: &u64| {
+            format!("{:.1}", Timeline::throughput(timeline, bytes(*segments)))
+        })
     };
     Table::of(
         "Throughput in kbit/s from the first SYN until the data is acknowledged (profile `ns2`; proposal: \
          Fast Timeout with loss retransmission)",
         [
-            column("data size", |segments: &u64| format!("{:.0} kB", octets(*segments) as f64 / 1e3)),
-            of("Fast Timeout", &stories.fast),
-            of("proposal", &stories.proposed),
-            of("proposal with SACK", &stories.sack),
-            of("NewReno", &stories.plain),
+            column("data size", |segments: &u64| format!("{:.0} kB", bytes(*segments) as f64 / 1e3)),
+            throughput("Fast Timeout", &timelines.fast),
+            throughput("proposal", &timelines.proposed),
+            throughput("proposal with SACK", &timelines.sack),
+            throughput("NewReno", &timelines.plain),
             column("gain over Fast Timeout", |segments: &u64| {
-                let [more, less] =
-                    [&stories.proposed, &stories.fast].map(|story| story.throughput(octets(*segments)));
+                let [more, less] = [&timelines.proposed, &timelines.fast]
+                    .map(|timeline| timeline.throughput(bytes(*segments)));
                 format!("{:.1}", more - less)
             }),
         ],
@@ -91,38 +93,38 @@ fn by_size(stories: &Stories) -> Table {
     )
 }
 
-/// The largest gains of the proposal by handover duration, and those over Fast Timeout.
+/// A table of the largest gains of the proposal by handover duration, and the gains over Fast Timeout.
 fn by_handover(effort: &Effort) -> Result<(Table, Vec<f64>), WorldError> {
-    let mut by_handover = Table::new(
+    let mut table = Table::new(
         "Largest gain of the proposal in kbit/s, by handover duration",
         &["handover", "second retransmission, s", "over Fast Timeout", "over NewReno"],
     );
     let mut gains = Vec::new();
     for handover in HANDOVERS {
-        let of = |recipe| ns2(effort, recipe, &[ONCE, TWICE], handover);
-        let proposed = of(PROPOSED)?;
-        let over = |recipe| Ok::<_, WorldError>(largest_gain(&proposed, &of(recipe)?).0);
-        let over_fast = over(FAST_TIMEOUT)?;
-        by_handover.row([
+        let timeline = |recipe| ns2(effort, recipe, &[ONCE, TWICE], handover);
+        let proposed = timeline(PROPOSED)?;
+        let gain_over = |recipe| Ok::<_, WorldError>(largest_gain(&proposed, &timeline(recipe)?).0);
+        let over_fast = gain_over(FAST_TIMEOUT)?;
+        table.row([
             handover.to_owned(),
-            proposed.third_told(),
+            proposed.second_retransmission_shown(),
             format!("{over_fast:.1}"),
-            format!("{:.1}", over(WITHOUT)?),
+            format!("{:.1}", gain_over(WITHOUT)?),
         ]);
         gains.push(over_fast);
     }
-    Ok((by_handover, gains))
+    Ok((table, gains))
 }
 
-fn claims(stories: &Stories, gains: &[f64]) -> Vec<Claim> {
-    let Stories { fast, proposed, sack, plain } = stories;
+fn claims(timelines: &Timelines, gains: &[f64]) -> Vec<Claim> {
+    let Timelines { fast, proposed, sack, plain } = timelines;
     let (most, at) = largest_gain(proposed, fast);
     let (least, largest) =
         gains.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), gain| (a.min(*gain), b.max(*gain)));
-    let behind = gain(proposed, fast, MBYTE);
+    let after_mbyte = gain(proposed, fast, MBYTE);
     let longer = exact(fast.afterwards(MBYTE) / proposed.afterwards(MBYTE) - 1.0);
-    let equivalent = SIZES.map(|segments| gain(sack, proposed, octets(segments)));
-    let apart = equivalent.iter().map(|gain| gain.mean.abs()).fold(0.0, f64::max);
+    let equivalent = SIZES.map(|segments| gain(sack, proposed, bytes(segments)));
+    let difference = equivalent.iter().map(|gain| gain.mean.abs()).fold(0.0, f64::max);
     let (superior, over_plain) = (pooled(proposed, fast), pooled(proposed, plain));
     vec![
         claim(
@@ -146,8 +148,8 @@ fn claims(stories: &Stories, gains: &[f64]) -> Vec<Claim> {
             At("§7.2, Fig. 14"),
             "“the fast timeout algorithm needs excessive data size to recovery the throughput.” (Here: after \
              1 Mbyte, the throughputs are still not similar.)",
-            format!("the proposal is {:.1} % faster over 1 Mbyte", 100.0 * behind.mean),
-            Judged::between(&behind, SIMILAR, f64::INFINITY),
+            format!("the proposal is {:.1} % faster over 1 Mbyte", 100.0 * after_mbyte.mean),
+            Judged::between(&after_mbyte, SIMILAR, f64::INFINITY),
         ),
         claim(
             At("§7.2, Fig. 14"),
@@ -163,7 +165,7 @@ fn claims(stories: &Stories, gains: &[f64]) -> Vec<Claim> {
             At("§7.2, Fig. 14"),
             "“Moreover, the proposed algorithm achieves the performance equivalent to the proposed algorithm \
              can with SACK option …”",
-            format!("at most {:.1} % difference", 100.0 * apart),
+            format!("at most {:.1} % difference", 100.0 * difference),
             Judged::all(equivalent.iter().map(Judged::similar)),
         ),
         claim(
@@ -175,22 +177,22 @@ fn claims(stories: &Stories, gains: &[f64]) -> Vec<Claim> {
     ]
 }
 
-fn chart(stories: &Stories) -> Chart {
+fn chart(timelines: &Timelines) -> Chart {
     Chart {
         title: "Throughput comparison between the fast timeout and the proposed algorithm".to_owned(),
         x: Axis::new("data size, kB", Scale::FromZero),
         y: Axis::new("throughput, kbit/s", Scale::FromZero),
         curves: vec![
-            curve("Fast Timeout", &stories.fast),
-            curve("proposal", &stories.proposed),
-            curve("proposal with SACK", &stories.sack),
-            curve("NewReno", &stories.plain),
+            curve("Fast Timeout", &timelines.fast),
+            curve("proposal", &timelines.proposed),
+            curve("proposal with SACK", &timelines.sack),
+            curve("NewReno", &timelines.plain),
         ],
     }
 }
 
-fn curve(name: &str, story: &Story) -> Curve {
-    let sizes = (1..=SEGMENTS / 25).map(|n| octets(25 * n));
-    let points = sizes.map(|octets| (octets as f64 / 1e3, story.throughput(octets)));
+fn curve(name: &str, timeline: &Timeline) -> Curve {
+    let sizes = (1..=SEGMENTS / 25).map(|n| bytes(25 * n));
+    let points = sizes.map(|bytes| (bytes as f64 / 1e3, timeline.throughput(bytes)));
     Curve { style: Style::Line, ..Curve::dots(name, points) }
 }

@@ -1,11 +1,11 @@
 //! Fig. 7 (§5.2): the throughput that Eifel regains by undoing spurious timeouts.
 
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::world::WorldError;
 
-use super::jitter::{of_ten, throughputs};
-use super::setting::{Tsp, percent};
-use super::systems::{BLER, FILE, Grid, System, TRANSFERS};
+use super::jitter::{spread_of_ten, throughputs};
+use super::setting::{Transfer, Tsp, percent};
+use super::systems::{BLER, FILE, System, SystemRuns, TRANSFERS};
 use crate::{At, Claim, Effort, Finding, Judged, claim, mean, shown};
 
 /// "Around 25 kbps".
@@ -22,36 +22,36 @@ const PAIRS: [(System, System); 4] = [
     (System::SolarisEifel, System::Solaris),
 ];
 
-/// The gain of Linux with this Eifel, at the BLER with this index.
-fn gain_at(grid: &Grid, more: System, index: usize) -> Mean {
+/// The gain of Linux with the Eifel of `more`, at the BLER with this index.
+fn gain_at(grid: &SystemRuns, more: System, index: usize) -> Mean {
     grid.of(more)[index].minus(&grid.of(WITHOUT)[index], |t| t.kbit_per_s)
 }
 
 /// Cost: 44 transfers for each seed.
 pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     let senders: Vec<_> = PAIRS.iter().flat_map(|(with, without)| [*with, *without]).chain([RFC]).collect();
-    let grid = Grid::run(effort, &senders)?;
-    let delayed = Grid::read(effort, &[WITH, WITHOUT], Tsp::EachReport)?;
+    let grid = SystemRuns::run(effort, &senders)?;
+    let delayed = SystemRuns::run_with_tsp(effort, &[WITH, WITHOUT], Tsp::EachReport)?;
     let mut throughput = throughputs(&grid);
     for (more, name) in
         [(WITH, "gain of Eifel (paper at 10 %: around 25)"), (RFC, "gain of RFC 3522's Eifel")]
     {
-        let gains = (0..BLER.len()).map(|i| shown(&gain_at(&grid, more, i), 1));
-        throughput.row([name.to_owned(), String::new()].into_iter().chain(gains));
+        let cells = (0..BLER.len()).map(|i| shown(&gain_at(&grid, more, i), 1));
+        throughput.row([name.to_owned(), String::new()].into_iter().chain(cells));
     }
-    let gains = std::iter::zip(delayed.of(WITH), delayed.of(WITHOUT));
-    let gains = gains.map(|(with, without)| shown(&with.minus(without, |t| t.kbit_per_s), 1));
+    let pairs = std::iter::zip(delayed.of(WITH), delayed.of(WITHOUT));
+    let cells = pairs.map(|(with, without)| shown(&with.minus(without, |t| t.kbit_per_s), 1));
     let names = ["gain of Eifel if TSP delays each report (§2.2)".to_owned(), String::new()];
-    throughput.row(names.into_iter().chain(gains));
-    let found = grid.table("Timeouts that Eifel undid, out of all timeouts", |_, _, sample| {
-        let sum = |of: fn(&super::setting::Transfer) -> f64| sample.values(of).iter().sum::<f64>();
+    throughput.row(names.into_iter().chain(cells));
+    let undone = grid.table("Timeouts that Eifel undid, out of all timeouts", |_, _, sample| {
+        let sum = |value: fn(&Transfer) -> f64| sample.values(value).iter().sum::<f64>();
         format!("{} of {}", sum(|t| t.undone), sum(|t| t.timeouts))
     });
 
     let charts =
         vec![grid.throughput_chart("Contribution of Eifel in Throughput vs BLER in Linux", &[WITH, WITHOUT])];
     Ok(Finding {
-        tables: vec![throughput, found],
+        tables: vec![throughput, undone],
         charts,
         claims: claims(&grid),
         remarks: remarks(&grid),
@@ -59,42 +59,42 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     })
 }
 
-fn claims(grid: &Grid) -> Vec<Claim> {
+fn claims(grid: &SystemRuns) -> Vec<Claim> {
     let gain = gain_at(grid, WITH, BLER.len() - 1);
     let (ours, base) = (grid.at_10(WITH).throughputs(), grid.at_10(WITHOUT).throughputs());
-    let off = of_ten(&ours).hypot(of_ten(&base));
-    let missed = |sender| {
-        let of_seed = |seed: usize| {
+    let spread = spread_of_ten(&ours).hypot(spread_of_ten(&base));
+    let not_undone = |sender| {
+        let in_seed = |seed: usize| {
             let transfers = grid.of(sender).iter().map(|sample| sample.transfers()[seed]);
             transfers.map(|t| TRANSFERS * (t.timeouts - t.undone)).sum::<f64>()
         };
-        mean(&(0..ours.len()).map(of_seed).collect::<Vec<_>>())
+        mean(&(0..ours.len()).map(in_seed).collect::<Vec<_>>())
     };
-    let (of_linux, of_rfc) = (missed(WITH), missed(RFC));
+    let (with_linux, with_rfc) = (not_undone(WITH), not_undone(RFC));
     let counts = (grid.in_forty(WITH), grid.in_forty(WITHOUT));
-    let difference = mean(&airtcp_numbers::statistics::gains(&counts.0, &counts.1));
+    let difference = mean(&gains(&counts.0, &counts.1));
     let improvements = PAIRS.map(|(with, without)| grid.gain(with, without));
     vec![
         claim(
             At("§5.2, Fig. 7"),
             "“the Eifel improved the throughput by around 25 kbps at BLER 10% sample”",
             format!(
-                "{} kbit/s. The difference between two sets of ten transfers varies by ± {off:.0} kbit/s. \
+                "{} kbit/s. The difference between two sets of ten transfers varies by ± {spread:.0} kbit/s. \
                  With RFC 3522's Eifel, the gain is {} kbit/s.",
                 shown(&gain, 1),
                 shown(&gain_at(grid, RFC, BLER.len() - 1), 1)
             ),
-            Judged::all([Judged::above_zero(&gain), Judged::effect(&gain, GAIN, off)]),
+            Judged::all([Judged::above_zero(&gain), Judged::effect(&gain, GAIN, spread)]),
         ),
         claim(
             At("§5.2"),
             "“all of RTO is detected and responded by Eifel to cancel the congestion avoidance behavior.”",
             format!(
                 "{} timeouts in forty transfers are not undone; {} with RFC 3522's Eifel",
-                shown(&of_linux, 1),
-                shown(&of_rfc, 1)
+                shown(&with_linux, 1),
+                shown(&with_rfc, 1)
             ),
-            Judged::between(&of_linux, f64::NEG_INFINITY, 0.0),
+            Judged::between(&with_linux, f64::NEG_INFINITY, 0.0),
         ),
         claim(
             At("§5.2"),
@@ -119,9 +119,9 @@ fn claims(grid: &Grid) -> Vec<Claim> {
     ]
 }
 
-fn remarks(grid: &Grid) -> Vec<String> {
-    // The cost of a timeout that explains the paper's gain: the seconds that 25 kbit/s save per transfer, divided by
-    // the paper's 0.3 timeouts per transfer.
+fn remarks(grid: &SystemRuns) -> Vec<String> {
+    // The cost of a timeout that would explain the paper's gain: 25 kbit/s save this number of seconds per transfer,
+    // divided by the paper's 0.3 timeouts per transfer.
     let base = grid.at_10(WITHOUT).mean(|t| t.kbit_per_s).mean;
     let bits = FILE as f64 * 8e-3;
     let implied = (bits / base - bits / (base + GAIN)) / 0.3;

@@ -7,20 +7,20 @@ pub const FIRST: u64 = 22;
 pub const SND_HIGH: u64 = 43;
 
 pub(super) const MSS: u16 = 1460;
-/// Receive window in segments. It never limits the sender here.
+/// Receive window in segments, which never limits the sender here.
 pub(super) const WINDOW: usize = 128;
 pub(super) const SEGMENTS: u64 = 2000;
 
-/// A scenario with the loss list `drop`. `handover` is the duration of a handover that begins when segment 21 has
-/// passed; `None` means no handover.
+/// A scenario that drops the packets in `drop`. `handover` is the duration of a handover that begins when segment 21
+/// has passed. `None` means no handover.
 pub fn path(drop: &[&str], handover: Option<&str>) -> String {
-    let handover = handover.map_or_else(String::new, |lasts| {
+    let handover = handover.map_or_else(String::new, |duration| {
         format!(
             r#"
 [[stage]]
 kind = "outage"
 name = "handover"
-down = {{ at = ["5.77s"], lasts = "{lasts}", packets = "requeued" }}
+down = {{ at = ["5.77s"], lasts = "{duration}", packets = "requeued" }}
 "#
         )
     });

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::setting::{Sample, Tsp, percent};
-use super::systems::{BLER, Grid, System, TRANSFERS};
+use super::systems::{BLER, System, SystemRuns, TRANSFERS};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::judge::{of_repetitions, rare, with_one_more};
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column, shown};
@@ -16,13 +16,13 @@ struct Row {
     paper: [f64; BLER.len()],
 }
 
-/// Its timer is unknown, so another system's timer represents it.
+/// The system whose timer is unknown. Another system's timer represents it.
 const XP: &str = "Windows XP(SP2)";
 const XP_IS_UNKNOWN: &str = "the timer of Windows XP is unknown, and FreeBSD 2.2.8's timer represents it";
 
 impl Row {
     fn is_met(&self, samples: &[Sample]) -> Judged {
-        Judged::all(samples.iter().zip(self.paper).map(|(sample, paper)| is_number(&in_ten(sample), paper)))
+        Judged::all(samples.iter().zip(self.paper).map(|(sample, paper)| meets(&in_ten(sample), paper)))
     }
 }
 
@@ -49,41 +49,41 @@ fn in_ten(sample: &Sample) -> Vec<f64> {
     sample.values(|t| TRANSFERS * t.timeouts)
 }
 
-/// Mean number of timeouts, with the interval for rare events.
+/// Mean number of timeouts, with the interval for rare events ([`rare`]).
 fn rate(counts: &[f64]) -> Mean {
     rare(counts, TRANSFERS)
 }
 
 /// Variation of the mean of ten transfers: the tolerance for the paper's numbers.
-pub(super) fn of_ten(samples: &[f64]) -> f64 {
+pub(super) fn spread_of_ten(samples: &[f64]) -> f64 {
     of_repetitions(samples, TRANSFERS as u32)
 }
 
-fn is_number(counts: &[f64], paper: f64) -> Judged {
-    Judged::number(&rate(counts), paper, of_ten(&with_one_more(counts, TRANSFERS)))
+fn meets(counts: &[f64], paper: f64) -> Judged {
+    Judged::number(&rate(counts), paper, spread_of_ten(&with_one_more(counts, TRANSFERS)))
 }
 
 fn listed(samples: &[Sample]) -> String {
     samples.iter().map(|sample| shown(&rate(&in_ten(sample)), 1)).collect::<Vec<_>>().join(", ")
 }
 
-fn at_every_bler(samples: &[Sample]) -> Judged {
+fn has_timeouts_at_every_bler(samples: &[Sample]) -> Judged {
     Judged::all(samples.iter().map(|sample| Judged::above_zero(&rate(&in_ten(sample)))))
 }
 
-/// No timeouts at the lower BLERs, and some at 10 %. A rate that is certainly above zero at a lower BLER contradicts
-/// the paper, although ten transfers could be without timeouts by chance.
-fn except_at_10(samples: &[Sample]) -> Judged {
+/// Whether there are timeouts at 10 % and none at the lower BLERs. A rate that is certainly above zero at a lower BLER
+/// contradicts the paper, although ten transfers could be without timeouts by chance.
+fn has_timeouts_only_at_10(samples: &[Sample]) -> Judged {
     let (high, low) = samples.split_last().expect("one sample per BLER");
     let none = low.iter().map(|sample| match Judged::above_zero(&rate(&in_ten(sample))) {
         Judged::Holds => Judged::DoesNotHold,
-        _ => is_number(&in_ten(sample), 0.0),
+        _ => meets(&in_ten(sample), 0.0),
     });
     Judged::all(none.chain([Judged::above_zero(&rate(&in_ten(high)))]))
 }
 
 /// Fig. 5 with the paper's numbers in parentheses, and a verdict for each row.
-fn incident_table(title: &str, grid: &Grid) -> Table {
+fn incident_table(title: &str, grid: &SystemRuns) -> Table {
     let at = |(index, bler): (usize, u32)| {
         column(format!("BLER {bler} %"), move |row: &Row| {
             let ours = rate(&in_ten(&grid.of(row.sender)[index]));
@@ -102,15 +102,15 @@ fn incident_table(title: &str, grid: &Grid) -> Table {
 /// Cost: 52 transfers for each seed.
 pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     let senders: Vec<_> = System::ALL.into_iter().chain([System::Linux22OneSecond]).collect();
-    let grid = Grid::run(effort, &senders)?;
-    let delayed = Grid::read(effort, &System::ALL, Tsp::EachReport)?;
+    let grid = SystemRuns::run(effort, &senders)?;
+    let delayed = SystemRuns::run_with_tsp(effort, &System::ALL, Tsp::EachReport)?;
     let counts = incident_table("Timeouts in ten transfers of 1 Mbyte (in parentheses: the paper)", &grid);
     let spurious = grid
         .table("Spurious timeouts in ten transfers (the segment was not lost)", |_, _, sample| {
             shown(&sample.mean(|t| TRANSFERS * t.spurious), 1)
         });
 
-    let read = incident_table(
+    let each_report_delayed = incident_table(
         "Timeouts in ten transfers if TSP delays each report, as in §2.2 (in parentheses: the paper)",
         &delayed,
     );
@@ -122,11 +122,17 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let claims = rows_claims(&grid).chain(claims_5(&grid)).collect();
     let charts = vec![incidents(&grid)];
-    Ok(Finding { tables: vec![counts, spurious, read], charts, claims, remarks, ..Finding::default() })
+    Ok(Finding {
+        tables: vec![counts, spurious, each_report_delayed],
+        charts,
+        claims,
+        remarks,
+        ..Finding::default()
+    })
 }
 
 /// A claim for each row of Fig. 5.
-fn rows_claims(grid: &Grid) -> impl Iterator<Item = Claim> {
+fn rows_claims(grid: &SystemRuns) -> impl Iterator<Item = Claim> {
     ROWS.into_iter().map(|row| {
         let (samples, [one, two, five, ten]) = (grid.of(row.sender), row.paper);
         let sentence = format!(
@@ -141,7 +147,7 @@ fn rows_claims(grid: &Grid) -> impl Iterator<Item = Claim> {
     })
 }
 
-fn claims_5(grid: &Grid) -> [Claim; 7] {
+fn claims_5(grid: &SystemRuns) -> [Claim; 7] {
     let more = |more, fewer| grid.more_timeouts(more, fewer);
     let resilient = [System::FreeBsd22, System::FreeBsd45]
         .map(|freebsd| [System::Linux22, System::Solaris].map(|other| more(other, freebsd)));
@@ -154,7 +160,7 @@ fn claims_5(grid: &Grid) -> [Claim; 7] {
             At("§5.2"),
             "“Linux2.2 exhibits RTO events at all BLER values examined.”",
             format!("{} in ten transfers", listed(grid.of(System::Linux22))),
-            at_every_bler(grid.of(System::Linux22)),
+            has_timeouts_at_every_bler(grid.of(System::Linux22)),
         ),
         claim(
             At("§5.2"),
@@ -164,7 +170,10 @@ fn claims_5(grid: &Grid) -> [Claim; 7] {
                 listed(grid.of(System::Solaris)),
                 shown(&fewer_than_linux, 1)
             ),
-            Judged::all([at_every_bler(grid.of(System::Solaris)), Judged::above_zero(&fewer_than_linux)]),
+            Judged::all([
+                has_timeouts_at_every_bler(grid.of(System::Solaris)),
+                Judged::above_zero(&fewer_than_linux),
+            ]),
         ),
         claim(
             At("§5.2"),
@@ -175,7 +184,7 @@ fn claims_5(grid: &Grid) -> [Claim; 7] {
                 listed(freebsds[0]),
                 listed(freebsds[1])
             ),
-            except_at_10(freebsds[0]),
+            has_timeouts_only_at_10(freebsds[0]),
         ),
         claim(
             At("§5.2"),
@@ -215,7 +224,7 @@ fn claims_5(grid: &Grid) -> [Claim; 7] {
     ]
 }
 
-fn incidents(grid: &Grid) -> Chart {
+fn incidents(grid: &SystemRuns) -> Chart {
     let curve = |(i, bler): (usize, &u32)| {
         let values: Vec<_> = ROWS.iter().map(|row| in_ten(&grid.of(row.sender)[i])).collect();
         let points = values.iter().enumerate().map(|(x, samples)| (x as f64, samples.as_slice()));
@@ -238,19 +247,20 @@ fn cost_of_timeouts(sample: &Sample, without: &Sample) -> Vec<f64> {
         .collect()
 }
 
-pub(super) fn throughputs(grid: &Grid) -> Table {
+pub(super) fn throughputs(grid: &SystemRuns) -> Table {
     grid.table("Throughput of 1 Mbyte in kbit/s", |_, _, sample| shown(&sample.mean(|t| t.kbit_per_s), 1))
 }
 
 /// Cost: 28 transfers for each seed.
 pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
-    let senders: Vec<_> = System::ALL.into_iter().chain([System::Patient]).collect();
-    let grid = Grid::run(effort, &senders)?;
-    let without = grid.gain(System::Patient, System::Linux22);
+    let senders: Vec<_> = System::ALL.into_iter().chain([System::NeverFires]).collect();
+    let grid = SystemRuns::run(effort, &senders)?;
+    let without = grid.gain(System::NeverFires, System::Linux22);
     let others = [System::FreeBsd22, System::FreeBsd45, System::Linux24, System::Solaris];
     let above = others.map(|other| grid.gain(other, System::Linux22));
-    let apart = grid.gain(System::FreeBsd45, System::FreeBsd22);
-    let spared = [System::FreeBsd22, System::FreeBsd45].map(|freebsd| grid.gain(System::Patient, freebsd));
+    let difference = grid.gain(System::FreeBsd45, System::FreeBsd22);
+    let without_timeouts =
+        [System::FreeBsd22, System::FreeBsd45].map(|freebsd| grid.gain(System::NeverFires, freebsd));
     let of_others =
         others.iter().zip(&above).map(|(other, gain)| format!("{} {}", other.name(), percent(gain)));
     let claims = vec![
@@ -273,22 +283,22 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             format!(
                 "throughput over all BLERs: FreeBSD 4.5 {} compared with 2.2.8; timer never fires {} \
                  compared with 2.2.8 and {} with 4.5",
-                percent(&apart),
-                percent(&spared[0]),
-                percent(&spared[1])
+                percent(&difference),
+                percent(&without_timeouts[0]),
+                percent(&without_timeouts[1])
             ),
-            Judged::all(std::iter::once(&apart).chain(&spared).map(Judged::similar)),
+            Judged::all(std::iter::once(&difference).chain(&without_timeouts).map(Judged::similar)),
         ),
     ];
     let costs: Vec<_> = [System::Linux24, System::Solaris, System::Linux22]
         .into_iter()
-        .flat_map(|sender| cost_of_timeouts(grid.at_10(sender), grid.at_10(System::Patient)))
+        .flat_map(|sender| cost_of_timeouts(grid.at_10(sender), grid.at_10(System::NeverFires)))
         .collect();
-    let lost = [System::FreeBsd22, System::FreeBsd45, System::Linux24, System::Solaris, System::Linux22]
-        .map(|sender| format!("{} {}", sender.name(), percent(&grid.gain(System::Patient, sender))));
+    let gains = [System::FreeBsd22, System::FreeBsd45, System::Linux24, System::Solaris, System::Linux22]
+        .map(|sender| format!("{} {}", sender.name(), percent(&grid.gain(System::NeverFires, sender))));
     let mut remarks = vec![format!(
         "Gain of a timer that never fires over each system, over all BLERs: {}.",
-        lost.join("; ")
+        gains.join("; ")
     )];
     if let Some(cost) = Mean::of(&costs) {
         remarks.push(format!(
@@ -309,9 +319,9 @@ mod tests {
 
     #[test]
     fn absence_in_few_transfers_is_undecided() {
-        assert_eq!(is_number(&[0.0; 4], 1.0), Judged::Undecided);
-        assert_eq!(is_number(&[0.0; 30], 1.0), Judged::Holds, "ten transfers may have one timeout by chance");
-        assert_eq!(is_number(&[0.0; 30], 5.0), Judged::DoesNotHold);
+        assert_eq!(meets(&[0.0; 4], 1.0), Judged::Undecided);
+        assert_eq!(meets(&[0.0; 30], 1.0), Judged::Holds, "ten transfers may have one timeout by chance");
+        assert_eq!(meets(&[0.0; 30], 5.0), Judged::DoesNotHold);
         assert_eq!(Judged::above_zero(&rate(&[0.0; 30])), Judged::Undecided);
     }
 }

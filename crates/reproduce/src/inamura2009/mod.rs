@@ -9,8 +9,8 @@ mod prohibit;
 mod readings;
 mod sack_edge;
 mod setting;
-mod story;
 mod systems;
+mod timeline;
 mod twice_lost;
 
 pub(crate) use readings::FACTORS;
@@ -24,6 +24,7 @@ const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure
 /// These figures have no handover.
 const NO_HANDOVER: &[&str] = &[readings::HANDOVER];
 
+/// All figures of the paper.
 pub const FIGURES: &[Figure] = &[
     figure("p2-fig2", "throughput against Timer Status Prohibit (TSP)", prohibit::figure_2)
         .fixing(NO_HANDOVER),

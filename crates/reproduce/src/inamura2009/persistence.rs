@@ -12,9 +12,9 @@ const FILE: u64 = 2_000_000;
 /// "Original simulator implemented RLC on OPNET with BSD RTO emulation".
 const SENDER: &str = "timer-bsd";
 
-/// MAX DAT: retransmissions of a PDU.
+/// Values of MAX DAT: retransmissions of a PDU.
 const ATTEMPTS: [u32; 9] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-/// The values that decide the claim.
+/// The values of MAX DAT that decide the claim.
 const FEW_ATTEMPTS: [u32; 4] = [3, 4, 5, 8];
 /// "MAX DAT should be at least 5".
 const ENOUGH: u32 = 5;
@@ -36,9 +36,9 @@ struct Unstated {
     buffers: Buffers,
 }
 
-/// RLC discards packets one by one.
+/// The preset in which RLC discards packets one by one.
 const MRW: &str = "wcdma-384-maxdat";
-/// RLC resets the bearer, which discards all packets in transit.
+/// The preset in which RLC resets the bearer, which discards all packets in transit.
 const RESET: &str = "wcdma-384-tsp";
 
 const CHOSEN: Unstated =
@@ -65,7 +65,7 @@ fn run(effort: &Effort, unstated: &Unstated, attempts: &[u32]) -> Result<Vec<Sam
 }
 
 /// Throughput gain of the largest MAX DAT over the value below [`ENOUGH`], and over [`ENOUGH`].
-fn lacking(attempts: &[u32], samples: &[Sample]) -> [Mean; 2] {
+fn gains_of_most(attempts: &[u32], samples: &[Sample]) -> [Mean; 2] {
     let at = |wanted: u32| {
         let index = attempts.iter().position(|attempts| *attempts == wanted);
         &samples[index.expect("a value that was run")]
@@ -74,8 +74,8 @@ fn lacking(attempts: &[u32], samples: &[Sample]) -> [Mean; 2] {
     [most.gain(at(ENOUGH - 1)), most.gain(at(ENOUGH))]
 }
 
-/// Less than 5 is too low, and 5 is similar to higher values.
-fn is_needed([one_less, enough]: &[Mean; 2]) -> Judged {
+/// Whether less than [`ENOUGH`] is too low, and [`ENOUGH`] is similar to the largest value.
+fn is_needed_and_enough([one_less, enough]: &[Mean; 2]) -> Judged {
     Judged::all([Judged::better(one_less), Judged::similar(enough)])
 }
 
@@ -105,8 +105,8 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
         ],
         ATTEMPTS.into_iter().zip(&samples),
     );
-    let lack = |(_, samples): &Row<'_>| lacking(&FEW_ATTEMPTS, samples);
-    let at = |index: usize| {
+    let gains = |(_, samples): &Row<'_>| gains_of_most(&FEW_ATTEMPTS, samples);
+    let throughput = |index: usize| {
         column(FEW_ATTEMPTS[index].to_string(), move |(_, samples): &Row<'_>| {
             shown(&samples[index].mean(|t| t.kbit_per_s), 1)
         })
@@ -115,18 +115,20 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
         "Settings that the paper does not state: kbit/s by MAX DAT, and the gain of 8 over 4 and 5",
         [
             column("changed setting", |(unstated, _): &Row<'_>| unstated.name.to_owned()),
-            at(0),
-            at(1),
-            at(2),
-            at(3),
-            column("8 over 4", |row: &Row<'_>| percent(&lack(row)[0])),
-            column("8 over 5", |row: &Row<'_>| percent(&lack(row)[1])),
-            column("5 needed and sufficient", |row: &Row<'_>| is_needed(&lack(row)).name().to_owned()),
+            throughput(0),
+            throughput(1),
+            throughput(2),
+            throughput(3),
+            column("8 over 4", |row: &Row<'_>| percent(&gains(row)[0])),
+            column("8 over 5", |row: &Row<'_>| percent(&gains(row)[1])),
+            column("5 needed and sufficient", |row: &Row<'_>| {
+                is_needed_and_enough(&gains(row)).name().to_owned()
+            }),
         ],
         OTHERS.iter().zip(&others),
     );
 
-    let needed = lacking(&ATTEMPTS, &samples);
+    let gains = gains_of_most(&ATTEMPTS, &samples);
     let fewer_lost = samples[1].minus(&samples[3], |t| 100.0 * t.lost);
     let claims = vec![
         claim(
@@ -135,10 +137,10 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
              simulated network” (Here: 4 is too low, and 5 is similar to higher values.)",
             format!(
                 "throughput with 8: {} compared with 4, {} compared with 5",
-                percent(&needed[0]),
-                percent(&needed[1])
+                percent(&gains[0]),
+                percent(&gains[1])
             ),
-            is_needed(&needed),
+            is_needed_and_enough(&gains),
         ),
         claim(
             At("Fig. 3"),

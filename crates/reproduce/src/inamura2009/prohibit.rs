@@ -15,11 +15,11 @@ const FILE: u64 = 2_000_000;
 const SENDER: &str = "timer-bsd";
 /// A sender that undoes spurious timeouts.
 const EIFEL: &str = "timer-bsd+eifel";
-/// The best that a sender can do about spurious timeouts: its timer never fires, and no segment is lost here.
-const PATIENT: &str = "timer-bsd+min-rto=60000";
-const SENDERS: [&str; 3] = [SENDER, EIFEL, PATIENT];
+/// The best sender with regard to spurious timeouts: its timer never fires. No segment is lost here.
+const NEVER_FIRES: &str = "timer-bsd+min-rto=60000";
+const SENDERS: [&str; 3] = [SENDER, EIFEL, NEVER_FIRES];
 
-/// In milliseconds. TS 25.331 permits at most 1000, and §2.2 has 0 as an example.
+/// TSPs in milliseconds. TS 25.331 permits at most 1000, and §2.2 has 0 as an example.
 const TSP: &[u32] = &[0, 50, 100, 150, 200, 250, 300, 350, 400, 500, 700, 1000];
 /// The TSPs of the second table.
 const FEW_TSP: &[u32] = &[0, 150, 200, 300, 1000];
@@ -43,7 +43,7 @@ struct Sweep {
     tsp: &'static [u32],
     plain: Vec<Sample>,
     eifel: Vec<Sample>,
-    patient: Vec<Sample>,
+    never_fires: Vec<Sample>,
 }
 
 impl Sweep {
@@ -60,9 +60,9 @@ impl Sweep {
 
     fn run(effort: &Effort, unstated: &Unstated, tsp: &'static [u32]) -> Result<Self, WorldError> {
         let mut samples = sample(effort, &Self::points(unstated, tsp)?)?;
-        let patient = samples.split_off(2 * tsp.len());
+        let never_fires = samples.split_off(2 * tsp.len());
         let eifel = samples.split_off(tsp.len());
-        Ok(Self { tsp, plain: samples, eifel, patient })
+        Ok(Self { tsp, plain: samples, eifel, never_fires })
     }
 
     fn last(&self) -> usize {
@@ -75,14 +75,14 @@ impl Sweep {
     }
 
     /// Throughput gain of the plain sender at its optimum, compared with the TSP at this index.
-    fn above(&self, index: usize) -> Mean {
+    fn gain_of_optimum(&self, index: usize) -> Mean {
         mean(&gains(&at_optimum(&self.plain), &self.plain[index].throughputs()))
     }
 
     /// Change in throughput from the plain sender's optimum to the largest TSP if the timer never fires. This is the
     /// degradation that the link alone causes.
-    fn patient_change(&self) -> Mean {
-        self.patient[self.last()].gain(&self.patient[self.best(&self.plain)])
+    fn link_change(&self) -> Mean {
+        self.never_fires[self.last()].gain(&self.never_fires[self.best(&self.plain)])
     }
 
     /// Mean shift of each seed's optimum in milliseconds, compared with the plain sender.
@@ -95,23 +95,26 @@ impl Sweep {
     }
 
     /// Increase of a rare count of the plain sender from its optimum to the largest TSP.
-    fn more(&self, of: fn(&Transfer) -> f64) -> Mean {
-        rare(&self.plain[self.last()].differences(&self.plain[self.best(&self.plain)], of), 1.0)
+    fn increase(&self, value: fn(&Transfer) -> f64) -> Mean {
+        rare(&self.plain[self.last()].differences(&self.plain[self.best(&self.plain)], value), 1.0)
     }
 
-    fn left(&self) -> Judged {
-        Judged::better(&self.above(0))
+    /// The verdict on the left side of Fig. 2.
+    fn left_side(&self) -> Judged {
+        Judged::better(&self.gain_of_optimum(0))
     }
 
-    fn right(&self) -> Judged {
+    /// The verdict on the right side of Fig. 2.
+    fn right_side(&self) -> Judged {
         Judged::all([
-            Judged::better(&self.above(self.last())),
-            Judged::above_zero(&self.more(|t| t.spurious)),
-            Judged::similar(&self.patient_change()),
+            Judged::better(&self.gain_of_optimum(self.last())),
+            Judged::above_zero(&self.increase(|t| t.spurious)),
+            Judged::similar(&self.link_change()),
         ])
     }
 
-    fn moves(&self) -> Judged {
+    /// Whether the optimum shifts to the right with Eifel.
+    fn optimum_shifts(&self) -> Judged {
         Judged::above_zero(&self.shift(&self.eifel))
     }
 }
@@ -138,7 +141,7 @@ fn argmax(values: impl Iterator<Item = f64>) -> usize {
         .0
 }
 
-/// The place of all claims.
+/// The place of all claims in the paper.
 const HERE: At<'static> = At("§2.2, Fig. 2");
 
 /// Cost: 81 transfers for each seed.
@@ -168,14 +171,14 @@ fn table(sweep: &Sweep) -> Table {
     ) -> Column<'a, usize> {
         column(heading, move |index: &usize| shown(&curve[*index].mean(value), digits))
     }
-    let Sweep { tsp, plain, eifel, patient } = sweep;
+    let Sweep { tsp, plain, eifel, never_fires } = sweep;
     Table::of(
         "Throughput of 2 MB in kbit/s, timeouts and RLC counters at BLER 10 %, unlimited windows",
         [
             column("TSP", |index: &usize| format!("{} ms", tsp[*index])),
             of("BSD timer", plain, 1, |t| t.kbit_per_s),
             of("BSD timer with Eifel", eifel, 1, |t| t.kbit_per_s),
-            of("timer never fires", patient, 1, |t| t.kbit_per_s),
+            of("timer never fires", never_fires, 1, |t| t.kbit_per_s),
             of("timeouts", plain, 2, |t| t.timeouts),
             of("spurious timeouts", plain, 2, |t| t.spurious),
             of("PDUs sent again, per new one", plain, 2, |t| t.repeated),
@@ -205,14 +208,14 @@ fn swept(chosen: &Sweep, others: &[Sweep]) -> Table {
                 format!("{} ms, {} ms", at(&sweep.plain), at(&sweep.eifel))
             }),
             column("optimum over lowest TSP", |(_, sweep): &Row<'_>| {
-                judged(percent(&sweep.above(0)), sweep.left())
+                judged(percent(&sweep.gain_of_optimum(0)), sweep.left_side())
             }),
             column("optimum over highest TSP", |(_, sweep): &Row<'_>| {
-                judged(percent(&sweep.above(sweep.last())), sweep.right())
+                judged(percent(&sweep.gain_of_optimum(sweep.last())), sweep.right_side())
             }),
-            column("change without timeouts", |(_, sweep): &Row<'_>| percent(&sweep.patient_change())),
+            column("change without timeouts", |(_, sweep): &Row<'_>| percent(&sweep.link_change())),
             column("optimum shift with Eifel", |(_, sweep): &Row<'_>| {
-                judged(format!("{} ms", shown(&sweep.shift(&sweep.eifel), 0)), sweep.moves())
+                judged(format!("{} ms", shown(&sweep.shift(&sweep.eifel), 0)), sweep.optimum_shifts())
             }),
         ],
         std::iter::once((&CHOSEN, chosen)).chain(OTHERS.iter().zip(others)),
@@ -220,12 +223,15 @@ fn swept(chosen: &Sweep, others: &[Sweep]) -> Table {
 }
 
 fn claims(sweep: &Sweep) -> Vec<Claim> {
-    let Sweep { plain, eifel, patient, .. } = sweep;
-    let (first, last, best) = (0, sweep.last(), sweep.best(plain));
-    let (spurious, timeouts) = (sweep.more(|t| t.spurious), sweep.more(|t| t.timeouts));
+    [claims_left(sweep), claims_right(sweep)].concat()
+}
+
+/// The claims about small TSPs.
+fn claims_left(sweep: &Sweep) -> Vec<Claim> {
+    let Sweep { plain, .. } = sweep;
+    let (first, best) = (0, sweep.best(plain));
     let copies = plain[first].minus(&plain[best], |t| t.repeated);
     let statuses = plain[first].minus(&plain[best], |t| t.statuses);
-    let stalls = plain[last].minus(&plain[best], |t| t.stalls);
     vec![
         claim(
             HERE,
@@ -234,10 +240,10 @@ fn claims(sweep: &Sweep) -> Vec<Claim> {
             format!(
                 "throughput at the optimum, {} ms, is {} compared with {} ms",
                 TSP[best],
-                percent(&sweep.above(first)),
+                percent(&sweep.gain_of_optimum(first)),
                 TSP[first]
             ),
-            sweep.left(),
+            sweep.left_side(),
         ),
         claim(
             HERE,
@@ -251,19 +257,29 @@ fn claims(sweep: &Sweep) -> Vec<Claim> {
                 TSP[best],
                 shown(&copies, 2)
             ),
-            Judged::all([Judged::above_zero(&statuses), Judged::above_zero(&copies), sweep.left()]),
+            Judged::all([Judged::above_zero(&statuses), Judged::above_zero(&copies), sweep.left_side()]),
         ),
+    ]
+}
+
+/// The claims about large TSPs and the optimum.
+fn claims_right(sweep: &Sweep) -> Vec<Claim> {
+    let Sweep { plain, eifel, never_fires, .. } = sweep;
+    let (last, best) = (sweep.last(), sweep.best(plain));
+    let (spurious, timeouts) = (sweep.increase(|t| t.spurious), sweep.increase(|t| t.timeouts));
+    let stalls = plain[last].minus(&plain[best], |t| t.stalls);
+    vec![
         claim(
             HERE,
             "“A large TSP causes deferred notification of loss which increases the retransmission interval \
              and results in large jitter, which degrades RTO and TCP throughput.”",
             format!(
                 "throughput at the optimum is {} compared with {} ms, where a transfer has {} more timeouts",
-                percent(&sweep.above(last)),
+                percent(&sweep.gain_of_optimum(last)),
                 TSP[last],
                 shown(&timeouts, 2)
             ),
-            Judged::all([Judged::better(&sweep.above(last)), Judged::above_zero(&timeouts)]),
+            Judged::all([Judged::better(&sweep.gain_of_optimum(last)), Judged::above_zero(&timeouts)]),
         ),
         claim(
             HERE,
@@ -286,9 +302,9 @@ fn claims(sweep: &Sweep) -> Vec<Claim> {
                 TSP[last],
                 shown(&spurious, 2),
                 TSP[best],
-                percent(&sweep.patient_change())
+                percent(&sweep.link_change())
             ),
-            sweep.right(),
+            sweep.right_side(),
         ),
         claim(
             HERE,
@@ -299,10 +315,10 @@ fn claims(sweep: &Sweep) -> Vec<Claim> {
                  never fires, at {} ms and {} ms further right",
                 TSP[sweep.best(eifel)],
                 shown(&sweep.shift(eifel), 0),
-                TSP[sweep.best(patient)],
-                shown(&sweep.shift(patient), 0)
+                TSP[sweep.best(never_fires)],
+                shown(&sweep.shift(never_fires), 0)
             ),
-            sweep.moves(),
+            sweep.optimum_shifts(),
         ),
     ]
 }
@@ -320,7 +336,7 @@ fn chart(sweep: &Sweep) -> Chart {
         curves: vec![
             curve("BSD timer", &sweep.plain),
             curve("BSD timer with Eifel", &sweep.eifel),
-            curve("timer never fires", &sweep.patient),
+            curve("timer never fires", &sweep.never_fires),
         ],
     }
 }

@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::handover::{FIRST, SND_HIGH};
-use super::story::Story;
+use super::timeline::Timeline;
 use super::twice_lost::{
     CALIBRATED, DUPACK_25, ONCE, PROPOSED, RESOLUTION, Row, TIMEOUT, TWICE, WITH_SACK, acceptable, events,
     exact, half, handover, ns2, rfc, second_timeout, time, timeouts, twice, window,
@@ -12,11 +12,11 @@ use super::twice_lost::{
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column};
 
 /// SACK and Fast Timeout without loss retransmission.
-const WITHOUT_ITS_SACK: &str = "sack+fast-timeout";
+const WITHOUT_RETRANSMISSION: &str = "sack+fast-timeout";
 /// The paper's time of the second retransmission, in seconds after 9:00:00.
 const SACK_EDGE: f64 = 14.5;
 
-/// Further lost segments. The paper does not say which ones are lost.
+/// Further lost segments, which the paper does not name.
 const OTHERS: [&[&str]; 4] = [
     &["segment 30", "segment 37"],
     &["segment 23"],
@@ -24,29 +24,29 @@ const OTHERS: [&[&str]; 4] = [
     &["segment 43"],
 ];
 
-/// The senders with further losses, each by the index in [`OTHERS`], and without them.
-struct Stories {
-    sack: Vec<Story>,
-    counting: Vec<Story>,
-    fast: Vec<Story>,
-    default: Story,
-    alone: Story,
-    counting_alone: Story,
+/// The timelines with further losses, each by its index in [`OTHERS`], and without further losses.
+struct Timelines {
+    sack: Vec<Timeline>,
+    counting: Vec<Timeline>,
+    fast: Vec<Timeline>,
+    default: Timeline,
+    alone: Timeline,
+    counting_alone: Timeline,
 }
 
-impl Stories {
+impl Timelines {
     fn run(effort: &Effort) -> Result<Self, WorldError> {
         let losses = OTHERS.map(|others| [&[ONCE, TWICE], others].concat());
-        let of = |recipe: &str| {
+        let with_losses = |recipe: &str| {
             losses
                 .iter()
                 .map(|drop| ns2(effort, recipe, drop, handover(effort)))
                 .collect::<Result<Vec<_>, _>>()
         };
         Ok(Self {
-            sack: of(WITH_SACK)?,
-            counting: of(PROPOSED)?,
-            fast: of(WITHOUT_ITS_SACK)?,
+            sack: with_losses(WITH_SACK)?,
+            counting: with_losses(PROPOSED)?,
+            fast: with_losses(WITHOUT_RETRANSMISSION)?,
             default: rfc(effort, WITH_SACK, &losses[0])?,
             alone: twice(effort, WITH_SACK)?,
             counting_alone: twice(effort, PROPOSED)?,
@@ -56,18 +56,18 @@ impl Stories {
 
 /// Cost: fifteen short transfers.
 pub(super) fn figure_15(effort: &Effort) -> Result<Finding, WorldError> {
-    let stories = Stories::run(effort)?;
+    let timelines = Timelines::run(effort)?;
     let title = "Fig. 15: time-sequence graph, proposed algorithm with SACK";
     Ok(Finding {
-        tables: vec![table(&stories), swept(&stories)],
-        charts: vec![stories.sack[0].sequence_chart(title)],
-        claims: claims(&stories),
+        tables: vec![table(&timelines), swept(&timelines)],
+        charts: vec![timelines.sack[0].sequence_chart(title)],
+        claims: claims(&timelines),
         ..Finding::default()
     })
 }
 
-fn table(stories: &Stories) -> Table {
-    let Stories { sack, counting, default, alone, counting_alone, .. } = stories;
+fn table(timelines: &Timelines) -> Table {
+    let Timelines { sack, counting, default, alone, counting_alone, .. } = timelines;
     events(
         "Segments 30 and 37 are also lost (columns with one loss: only segment 22, profile `ns2`)",
         &[
@@ -81,7 +81,7 @@ fn table(stories: &Stories) -> Table {
             Row {
                 name: "second retransmission",
                 paper: format!("{:.1}", SACK_EDGE - TIMEOUT),
-                ours: Story::third_told,
+                ours: Timeline::second_retransmission_shown,
             },
             Row { name: "second timeout", paper: "none".to_owned(), ours: second_timeout },
             Row { name: "acceptable ACK", paper: String::new(), ours: acceptable },
@@ -94,23 +94,26 @@ fn table(stories: &Stories) -> Table {
     )
 }
 
-fn swept(stories: &Stories) -> Table {
-    type Row<'a> = ((&'a &'a [&'a str], &'a Story), &'a Story);
+fn swept(timelines: &Timelines) -> Table {
+    type Row<'a> = ((&'a &'a [&'a str], &'a Timeline), &'a Timeline);
     Table::of(
         "Seconds from the timeout to the second retransmission, by further losses (profile `ns2`)",
         [
             column("further lost segments", |((others, _), _): &Row<'_>| others.join(", ")),
-            column("SACK", |((_, sack), _): &Row<'_>| sack.third_told()),
+            column("SACK", |((_, sack), _): &Row<'_>| sack.second_retransmission_shown()),
             column("cwnd / ssthresh afterwards", |((_, sack), _): &Row<'_>| window(sack)),
-            column("no SACK", |(_, counting): &Row<'_>| counting.third_told()),
+            column("no SACK", |(_, counting): &Row<'_>| counting.second_retransmission_shown()),
         ],
-        OTHERS.iter().zip(&stories.sack).zip(&stories.counting),
+        OTHERS.iter().zip(&timelines.sack).zip(&timelines.counting),
     )
 }
 
-/// The time from the second retransmission in `than` to the one in each story.
-fn late(stories: &[Story], than: &Story) -> Vec<Mean> {
-    stories.iter().map(|story| exact(story.third() - than.third())).collect()
+/// The delay of each timeline's second retransmission compared with `reference`.
+fn delays(timelines: &[Timeline], reference: &Timeline) -> Vec<Mean> {
+    timelines
+        .iter()
+        .map(|timeline| exact(timeline.second_retransmission() - reference.second_retransmission()))
+        .collect()
 }
 
 fn range(times: &[Mean]) -> String {
@@ -120,20 +123,20 @@ fn range(times: &[Mean]) -> String {
     format!("{low:.2} to {high:.2} s")
 }
 
-/// Counted from the third duplicate ACK, which begins the recovery.
-fn took(story: &Story) -> f64 {
-    story.dupacks.get(2).map_or(f64::NAN, |at| story.third() - story.since(*at))
+/// Seconds from the third duplicate ACK, which begins the recovery, to the second retransmission.
+fn recovery_time(timeline: &Timeline) -> f64 {
+    timeline.dupacks.get(2).map_or(f64::NAN, |at| timeline.second_retransmission() - timeline.since(*at))
 }
 
-fn claims(stories: &Stories) -> Vec<Claim> {
-    [claims_about_further_losses(stories), claims_about_duplicate_acks(stories)].concat()
+fn claims(timelines: &Timelines) -> Vec<Claim> {
+    [claims_about_further_losses(timelines), claims_about_duplicate_acks(timelines)].concat()
 }
 
-fn claims_about_further_losses(stories: &Stories) -> Vec<Claim> {
-    let Stories { sack, fast, alone, .. } = stories;
+fn claims_about_further_losses(timelines: &Timelines) -> Vec<Claim> {
+    let Timelines { sack, fast, alone, .. } = timelines;
     let octets = 1 << 20;
-    let sack_late = late(sack, alone);
-    let timing = sack.iter().map(|story| exact(took(story) / took(alone) - 1.0));
+    let sack_delays = delays(sack, alone);
+    let timing = sack.iter().map(|timeline| exact(recovery_time(timeline) / recovery_time(alone) - 1.0));
     let over_fast: Vec<_> = sack
         .iter()
         .zip(fast)
@@ -145,8 +148,11 @@ fn claims_about_further_losses(stories: &Stories) -> Vec<Claim> {
             At("§7.2, Fig. 15"),
             "“It is shown that the proposed algorithm can retransmit the unacknowledged segment since the \
              right edge of the SACK block in the sender advances the value SND.HIGH at 9:00:14.5.”",
-            format!("second retransmission, seconds after the timeout: {}", sack[0].third_told()),
-            Judged::all([timeouts(&sack[0], 1), time(sack[0].third(), SACK_EDGE)]),
+            format!(
+                "second retransmission, seconds after the timeout: {}",
+                sack[0].second_retransmission_shown()
+            ),
+            Judged::all([timeouts(&sack[0], 1), time(sack[0].second_retransmission(), SACK_EDGE)]),
         )
         .not_counted(Counts::Calibrated(CALIBRATED.to_owned())),
         claim(
@@ -155,10 +161,10 @@ fn claims_about_further_losses(stories: &Stories) -> Vec<Claim> {
              are lost.” (Here: as early as if no other segment is lost.)",
             format!(
                 "{} later than without other losses ({:.2} s after the third duplicate ACK)",
-                range(&sack_late),
-                took(alone)
+                range(&sack_delays),
+                recovery_time(alone)
             ),
-            Judged::all(timing.map(|late| Judged::similar(&late))),
+            Judged::all(timing.map(|difference| Judged::similar(&difference))),
         ),
         claim(
             At("§7.2, Fig. 15"),
@@ -166,7 +172,7 @@ fn claims_about_further_losses(stories: &Stories) -> Vec<Claim> {
              and so avoids unnecessary throughput degradation.”",
             format!(
                 "cwnd {:.1} at the acceptable ACK, {:.0} before the timeout; {} timeout; throughput of 1 \
-                 Mbyte at least {:+.0} % compared with `{WITHOUT_ITS_SACK}` and the same losses",
+                 Mbyte at least {:+.0} % compared with `{WITHOUT_RETRANSMISSION}` and the same losses",
                 sack[0].window().0,
                 sack[0].cwnd_prev(),
                 sack[0].timeouts.len(),
@@ -174,20 +180,20 @@ fn claims_about_further_losses(stories: &Stories) -> Vec<Claim> {
             ),
             Judged::all(
                 sack.iter()
-                    .flat_map(|story| [half(story, story.window().0), timeouts(story, 1)])
+                    .flat_map(|timeline| [half(timeline, timeline.window().0), timeouts(timeline, 1)])
                     .chain(over_fast.iter().map(Judged::better)),
             ),
         ),
     ]
 }
 
-fn claims_about_duplicate_acks(stories: &Stories) -> Vec<Claim> {
-    let Stories { sack, counting, alone, counting_alone, .. } = stories;
-    let counting_late = late(counting, counting_alone);
+fn claims_about_duplicate_acks(timelines: &Timelines) -> Vec<Claim> {
+    let Timelines { sack, counting, alone, counting_alone, .. } = timelines;
+    let counting_delays = delays(counting, counting_alone);
     let [edge, count] =
-        [alone, counting_alone].map(|story| story.trigger().map_or(f64::NAN, |nth| nth as f64));
+        [alone, counting_alone].map(|timeline| timeline.trigger().map_or(f64::NAN, |nth| nth as f64));
     let flight_size = (SND_HIGH - FIRST + 1) as f64;
-    let earlier = counting[0].third() - sack[0].third();
+    let earlier = counting[0].second_retransmission() - sack[0].second_retransmission();
     vec![
         claim(
             At("§7, Fig. 11"),
@@ -205,7 +211,7 @@ fn claims_about_duplicate_acks(stories: &Stories) -> Vec<Claim> {
             format!(
                 "duplicate ACK {edge:.0} with SACK; {count:.0} without SACK, which is DupThresh more and \
                  {:.2} s later",
-                counting_alone.third() - alone.third()
+                counting_alone.second_retransmission() - alone.second_retransmission()
             ),
             Judged::number(&exact(count - edge), 0.0, 0.0),
         )
@@ -216,8 +222,8 @@ fn claims_about_duplicate_acks(stories: &Stories) -> Vec<Claim> {
             At("§7"),
             "“In these case, the sender will retransmit the first unacknowledged segment later than the \
              desired timing.” (Here: without SACK, if other segments are lost.)",
-            format!("{} later than without other losses", range(&counting_late)),
-            Judged::all(counting_late.iter().map(Judged::above_zero)),
+            format!("{} later than without other losses", range(&counting_delays)),
+            Judged::all(counting_delays.iter().map(Judged::above_zero)),
         ),
         claim(
             At("Figs. 13, 15"),

@@ -18,7 +18,7 @@ pub(super) const fn max_dat(attempts: u32) -> u32 {
     attempts + 2
 }
 
-/// The two readings of TSP.
+/// The two possible meanings of TSP.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tsp {
     /// The timer holds back the next report (TS 25.322).
@@ -80,7 +80,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// `settings`: keys and values of stage `radio`, for both directions.
+    /// Creates a transfer. `settings` has keys and values of stage `radio`, for both directions.
     pub(super) fn new(
         preset: &str,
         settings: &[(&str, String)],
@@ -117,7 +117,7 @@ impl Point {
             flows: vec![Flow {
                 receive_buffer: Some(buffer),
                 watch: Watch::Decisions,
-                // Each seed starts at another phase of a clock that counts half seconds.
+                // Each seed starts at another phase of a clock with ticks of 500 ms.
                 start: Instant::from_millis(309 * seed % 500),
                 ..Flow::down(Length::Octets(self.octets))
             }],
@@ -210,26 +210,26 @@ impl Sample {
         &self.0
     }
 
-    pub(super) fn values(&self, of: impl Fn(&Transfer) -> f64) -> Vec<f64> {
-        self.0.iter().map(of).collect()
+    pub(super) fn values(&self, value: impl Fn(&Transfer) -> f64) -> Vec<f64> {
+        self.0.iter().map(value).collect()
     }
 
     pub(super) fn throughputs(&self) -> Vec<f64> {
         self.values(|t| t.kbit_per_s)
     }
 
-    pub(super) fn mean(&self, of: impl Fn(&Transfer) -> f64) -> Mean {
-        mean(&self.values(of))
+    pub(super) fn mean(&self, value: impl Fn(&Transfer) -> f64) -> Mean {
+        mean(&self.values(value))
     }
 
     /// Differences between runs with the same seed.
-    pub(super) fn differences(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Vec<f64> {
-        self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)).collect()
+    pub(super) fn differences(&self, other: &Self, value: impl Fn(&Transfer) -> f64) -> Vec<f64> {
+        self.0.iter().zip(&other.0).map(|(a, b)| value(a) - value(b)).collect()
     }
 
     /// Mean difference between runs with the same seed.
-    pub(super) fn minus(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Mean {
-        mean(&self.differences(other, of))
+    pub(super) fn minus(&self, other: &Self, value: impl Fn(&Transfer) -> f64) -> Mean {
+        mean(&self.differences(other, value))
     }
 
     /// Throughput gain over `other`, as a share of the throughput of `other`.

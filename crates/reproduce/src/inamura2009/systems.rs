@@ -12,7 +12,7 @@ use crate::{Effort, Table, mean};
 pub(super) const FILE: u64 = 1 << 20;
 /// "10 FTP transfers at 4 BLER values".
 pub(super) const TRANSFERS: f64 = 10.0;
-/// In percent.
+/// Block error rates in percent.
 pub(super) const BLER: [u32; 4] = [1, 2, 5, 10];
 /// "Packet loss was prevented by setting MAX DAT to 10."
 const MAX_DAT: u32 = 10;
@@ -36,7 +36,7 @@ pub(super) enum System {
     FreeBsd45Eifel,
     SolarisEifel,
     /// A sender whose timer never fires.
-    Patient,
+    NeverFires,
 }
 
 impl System {
@@ -57,7 +57,7 @@ impl System {
             Self::FreeBsd22Eifel => "timer-freebsd22+eifel-linux",
             Self::FreeBsd45Eifel => "timer-freebsd45+eifel-linux",
             Self::SolarisEifel => "timer-solaris+eifel-linux",
-            Self::Patient => "timer-bsd+min-rto=60000",
+            Self::NeverFires => "timer-bsd+min-rto=60000",
         }
     }
 
@@ -75,28 +75,32 @@ impl System {
             Self::FreeBsd22Eifel => "FreeBSD2.2.8+Eifel",
             Self::FreeBsd45Eifel => "FreeBSD4.5+Eifel",
             Self::SolarisEifel => "Solaris8+Eifel",
-            Self::Patient => "timer never fires",
+            Self::NeverFires => "timer never fires",
         }
     }
 }
 
 /// Samples by sender and BLER.
-pub(super) struct Grid {
+pub(super) struct SystemRuns {
     senders: Vec<System>,
     samples: Vec<Sample>,
 }
 
-impl Grid {
+impl SystemRuns {
     pub(super) fn run(effort: &Effort, senders: &[System]) -> Result<Self, WorldError> {
-        Self::read(effort, senders, Tsp::NextReport)
+        Self::run_with_tsp(effort, senders, Tsp::NextReport)
     }
 
-    pub(super) fn read(effort: &Effort, senders: &[System], reading: Tsp) -> Result<Self, WorldError> {
+    pub(super) fn run_with_tsp(
+        effort: &Effort,
+        senders: &[System],
+        meaning: Tsp,
+    ) -> Result<Self, WorldError> {
         let points = senders
             .iter()
             .flat_map(|sender| BLER.map(|bler| (sender, bler)))
             .map(|(sender, bler)| {
-                let [prohibit, delay] = reading.settings(TSP);
+                let [prohibit, delay] = meaning.settings(TSP);
                 let settings = [
                     ("channel.errors.bler", format!("{bler}%")),
                     prohibit,
@@ -121,10 +125,10 @@ impl Grid {
 
     /// Timeouts of each seed over all BLERs, scaled to forty transfers.
     pub(super) fn in_forty(&self, sender: System) -> Vec<f64> {
-        let of_seed = |seed: usize| {
+        let in_seed = |seed: usize| {
             TRANSFERS * self.of(sender).iter().map(|sample| sample.transfers()[seed].timeouts).sum::<f64>()
         };
-        (0..self.samples[0].transfers().len()).map(of_seed).collect()
+        (0..self.samples[0].transfers().len()).map(in_seed).collect()
     }
 
     /// Mean difference in timeouts between two senders, in forty transfers.

@@ -1,7 +1,7 @@
 //! Figs. 12 and 13 (§7): the first segment of a window is lost, and so is its retransmission. The rest of the window
 //! arrives after the timeout. `data_size` contains Fig. 14 and `sack_edge` Fig. 15.
 //!
-//! The path is the one of Fig. 10. The paper shows only how the sender sees the losses. Choice: a handover delays the
+//! The path is the path of Fig. 10, which shows the losses only from the sender's view. Choice: a handover delays the
 //! segments after the lost one until after the timeout.
 //!
 //! Nothing here is random, so intervals have no width ([`exact`]). A time of the paper is met within [`RESOLUTION`].
@@ -11,7 +11,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::readings;
-use super::story::Story;
+use super::timeline::Timeline;
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim};
 
 pub(super) const ONCE: &str = "segment 22";
@@ -45,11 +45,16 @@ pub(super) fn exact(value: f64) -> Mean {
     Mean { mean: value, half_width: Some(0.0), samples: 1 }
 }
 
-pub(super) fn ns2(effort: &Effort, recipe: &str, drop: &[&str], handover: &str) -> Result<Story, WorldError> {
-    Story::of(effort, Profile::ns2(), recipe, drop, handover)
+pub(super) fn ns2(
+    effort: &Effort,
+    recipe: &str,
+    drop: &[&str],
+    handover: &str,
+) -> Result<Timeline, WorldError> {
+    Timeline::of(effort, Profile::ns2(), recipe, drop, handover)
 }
 
-pub(super) fn twice(effort: &Effort, recipe: &str) -> Result<Story, WorldError> {
+pub(super) fn twice(effort: &Effort, recipe: &str) -> Result<Timeline, WorldError> {
     ns2(effort, recipe, &[ONCE, TWICE], handover(effort))
 }
 
@@ -58,36 +63,36 @@ pub(super) fn handover(effort: &Effort) -> &'static str {
     effort.value(readings::HANDOVER).unwrap_or(HANDOVER)
 }
 
-/// With the RFCs' timer instead of ns-2's.
-pub(super) fn rfc(effort: &Effort, recipe: &str, drop: &[&str]) -> Result<Story, WorldError> {
-    Story::of(effort, Profile::default(), recipe, drop, SHORT_HANDOVER)
+/// Runs a sender with the RFCs' timer instead of ns-2's.
+pub(super) fn rfc(effort: &Effort, recipe: &str, drop: &[&str]) -> Result<Timeline, WorldError> {
+    Timeline::of(effort, Profile::default(), recipe, drop, SHORT_HANDOVER)
 }
 
 fn none() -> String {
     "none".to_owned()
 }
 
-/// An event of a figure: a row of its table.
+/// A row of a table of events: an event, with the paper's time and ours.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) paper: String,
-    pub(super) ours: fn(&Story) -> String,
+    pub(super) ours: fn(&Timeline) -> String,
 }
 
-pub(super) fn events(title: &str, columns: &[(&str, &Story)], rows: &[Row]) -> Table {
+pub(super) fn events(title: &str, columns: &[(&str, &Timeline)], rows: &[Row]) -> Table {
     let heads: Vec<_> =
         ["seconds after first timeout", "paper"].into_iter().chain(columns.iter().map(|c| c.0)).collect();
     let mut table = Table::new(title, &heads);
     for Row { name, paper, ours } in rows {
-        let cells = columns.iter().map(|(_, story)| ours(story));
+        let cells = columns.iter().map(|(_, timeline)| ours(timeline));
         table.row([(*name).to_owned(), paper.clone()].into_iter().chain(cells));
     }
     table
 }
 
 /// Whether the sender has this number of timeouts.
-pub(super) fn timeouts(story: &Story, times: usize) -> Judged {
-    Judged::number(&exact(story.timeouts.len() as f64), times as f64, 0.0)
+pub(super) fn timeouts(timeline: &Timeline, times: usize) -> Judged {
+    Judged::number(&exact(timeline.timeouts.len() as f64), times as f64, 0.0)
 }
 
 /// Whether a time after the first timeout agrees with a time of day in the paper.
@@ -96,32 +101,32 @@ pub(super) fn time(ours: f64, paper: f64) -> Judged {
 }
 
 /// Whether cwnd is half of its value before the timeout.
-pub(super) fn half(story: &Story, cwnd: f64) -> Judged {
-    Judged::similar(&exact(cwnd / (story.cwnd_prev() / 2.0) - 1.0))
+pub(super) fn half(timeline: &Timeline, cwnd: f64) -> Judged {
+    Judged::similar(&exact(cwnd / (timeline.cwnd_prev() / 2.0) - 1.0))
 }
 
 fn is_in_congestion_avoidance((cwnd, ssthresh): (f64, f64)) -> Judged {
     Judged::between(&exact(cwnd - ssthresh), 0.0, f64::INFINITY)
 }
 
-fn second(story: &Story) -> f64 {
-    story.timeouts.get(1).map_or(f64::NAN, |at| story.since(*at))
+fn second(timeline: &Timeline) -> f64 {
+    timeline.timeouts.get(1).map_or(f64::NAN, |at| timeline.since(*at))
 }
 
-fn third_dupack(story: &Story) -> String {
-    story.dupacks.get(2).map_or_else(none, |at| format!("{:.2}", story.since(*at)))
+fn third_dupack(timeline: &Timeline) -> String {
+    timeline.dupacks.get(2).map_or_else(none, |at| format!("{:.2}", timeline.since(*at)))
 }
 
-pub(super) fn second_timeout(story: &Story) -> String {
-    if story.timeouts.len() < 2 { none() } else { format!("{:.2}", second(story)) }
+pub(super) fn second_timeout(timeline: &Timeline) -> String {
+    if timeline.timeouts.len() < 2 { none() } else { format!("{:.2}", second(timeline)) }
 }
 
-pub(super) fn acceptable(story: &Story) -> String {
-    format!("{:.2}", story.since(story.acked))
+pub(super) fn acceptable(timeline: &Timeline) -> String {
+    format!("{:.2}", timeline.since(timeline.acked))
 }
 
-pub(super) fn window(story: &Story) -> String {
-    let (cwnd, ssthresh) = story.window();
+pub(super) fn window(timeline: &Timeline) -> String {
+    let (cwnd, ssthresh) = timeline.window();
     format!("{cwnd:.1} / {ssthresh:.1}")
 }
 
@@ -175,20 +180,20 @@ fn by_handover(effort: &Effort) -> Result<Table, WorldError> {
         ],
     );
     for handover in HANDOVERS {
-        let story = ns2(effort, FAST_TIMEOUT, &[ONCE, TWICE], handover)?;
+        let timeline = ns2(effort, FAST_TIMEOUT, &[ONCE, TWICE], handover)?;
         by_handover.row([
             handover.to_owned(),
-            third_dupack(&story),
-            second_timeout(&story),
-            acceptable(&story),
-            format!("{:.1}", story.window().1),
-            format!("{:.2}", ns2(effort, PROPOSED, &[ONCE, TWICE], handover)?.third()),
+            third_dupack(&timeline),
+            second_timeout(&timeline),
+            acceptable(&timeline),
+            format!("{:.1}", timeline.window().1),
+            format!("{:.2}", ns2(effort, PROPOSED, &[ONCE, TWICE], handover)?.second_retransmission()),
         ]);
     }
     Ok(by_handover)
 }
 
-fn claims_12(effort: &Effort, fast: &Story, plain: &Story) -> Result<Vec<Claim>, WorldError> {
+fn claims_12(effort: &Effort, fast: &Timeline, plain: &Timeline) -> Result<Vec<Claim>, WorldError> {
     // §1: only the first segment is lost, and duplicate ACKs come after the timeout.
     let alone = [rfc(effort, WITHOUT, &[ONCE])?, rfc(effort, "newreno+eifel", &[ONCE])?];
     let eifel = exact(alone[1].throughput(1 << 20) / alone[0].throughput(1 << 20) - 1.0);
@@ -238,7 +243,7 @@ fn claims_12(effort: &Effort, fast: &Story, plain: &Story) -> Result<Vec<Claim>,
     ])
 }
 
-fn remarks_12(fast: &Story, fast_rfc: &Story, plain: &Story) -> Vec<String> {
+fn remarks_12(fast: &Timeline, fast_rfc: &Timeline, plain: &Timeline) -> Vec<String> {
     let (_, ssthresh) = fast.window();
     vec![
         format!(
@@ -269,7 +274,7 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
             Row {
                 name: "second retransmission",
                 paper: format!("{:.1} (duplicate ACK 25)", DUPACK_25 - TIMEOUT),
-                ours: Story::third_told,
+                ours: Timeline::second_retransmission_shown,
             },
             Row { name: "second timeout", paper: "none".to_owned(), ours: second_timeout },
             Row { name: "acceptable ACK", paper: String::new(), ours: acceptable },
@@ -277,8 +282,8 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
             Row {
                 name: "cwnd / ssthresh after 5.9 s",
                 paper: "half of previous cwnd".to_owned(),
-                ours: |story| {
-                    let (cwnd, ssthresh) = story.window_at(ACCEPTABLE - TIMEOUT);
+                ours: |timeline| {
+                    let (cwnd, ssthresh) = timeline.window_at(ACCEPTABLE - TIMEOUT);
                     format!("{cwnd:.1} / {ssthresh:.1}")
                 },
             },
@@ -291,8 +296,14 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
             At("§7.2, Fig. 13"),
             "“It is shown that the sender detects the retransmitted segment loss by examining the 25th \
              duplicate ACK at 9:00:14.7, and it retransmits the unacknowledged segment immediately.”",
-            format!("second retransmission, seconds after the timeout: {}", ns2.third_told()),
-            Judged::all([Judged::number(&exact(trigger), 25.0, 0.0), time(ns2.third(), DUPACK_25)]),
+            format!(
+                "second retransmission, seconds after the timeout: {}",
+                ns2.second_retransmission_shown()
+            ),
+            Judged::all([
+                Judged::number(&exact(trigger), 25.0, 0.0),
+                time(ns2.second_retransmission(), DUPACK_25),
+            ]),
         )
         .not_counted(Counts::Calibrated(CALIBRATED.to_owned())),
         claim(

@@ -1,11 +1,11 @@
-//! The events at a sender when the first segment of a window is lost twice, for the figures of §7.
+//! The timeline of a sender when the first segment of a window is lost twice, for the figures of §7.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
 use airtcp::recovery::{Decision, What};
 use airtcp_sim::run::{Run, Until};
-use airtcp_sim::world::{Flow, HostSpec, Length, PacketKind, Watch, World, WorldError};
+use airtcp_sim::world::{DevicePacket, Flow, HostSpec, Length, PacketKind, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 
 use super::handover::{FIRST, MSS, SEGMENTS, WINDOW, path};
@@ -13,25 +13,25 @@ use crate::Effort;
 use crate::chart::{Axis, Chart, Curve, Scale, Style};
 
 /// Events at the sender. All times are in seconds after the first SYN.
-pub(super) struct Story {
+pub(super) struct Timeline {
     pub(super) timeouts: Vec<f64>,
-    /// Retransmissions of FIRST.
+    /// Retransmissions of [`FIRST`].
     pub(super) resent: Vec<f64>,
-    /// Duplicate ACKs between the first timeout and the ACK of FIRST.
+    /// Duplicate ACKs between the first timeout and the ACK of [`FIRST`].
     pub(super) dupacks: Vec<f64>,
-    /// The acceptable ACK: the first one that acknowledges FIRST.
+    /// The acceptable ACK: the first one that acknowledges [`FIRST`].
     pub(super) acked: f64,
-    /// ACKs of new data: time, and the bytes acknowledged so far.
+    /// The time of each ACK of new data, and the bytes acknowledged so far.
     progress: Vec<(f64, u64)>,
-    /// Segments sent: time, segment number, and whether it is a retransmission.
+    /// The time and number of each segment sent, and whether it is a retransmission.
     sent: Vec<(f64, u64, bool)>,
-    /// ACKs: time, and the last segment that the ACK covers.
+    /// The time of each ACK, and the last segment that it covers.
     acks: Vec<(f64, u64)>,
-    /// Window changes: time, cwnd and ssthresh.
+    /// The time of each window change, cwnd and ssthresh.
     windows: Vec<(f64, f64, f64)>,
 }
 
-impl Story {
+impl Timeline {
     pub(super) fn of(
         effort: &Effort,
         profile: Profile,
@@ -61,11 +61,11 @@ impl Story {
             from: Instant::ZERO,
             score: false,
         };
-        Ok(Self::told(&mut effort.once(&plan)?, data))
+        Ok(Self::from_world(&mut effort.once(&plan)?, data))
     }
 
-    /// `data`: payload bytes per segment.
-    fn told(world: &mut World, data: u64) -> Self {
+    /// Reads the events of a run. `data` is the number of payload bytes per segment.
+    fn from_world(world: &mut World, data: u64) -> Self {
         let first = (FIRST - 1) * data + 1;
         let decisions = world.decisions(0).to_vec();
         let is_timeout = |decision: &&Decision| matches!(decision.what, What::Timeout { .. });
@@ -75,7 +75,7 @@ impl Story {
             What::Window { cwnd, ssthresh, .. } => Some((decision.at.as_secs_f64(), cwnd, ssthresh)),
             _ => None,
         };
-        let mut story = Self {
+        let mut timeline = Self {
             timeouts,
             resent: Vec::new(),
             dupacks: Vec::new(),
@@ -85,31 +85,31 @@ impl Story {
             acks: Vec::new(),
             windows: decisions.iter().filter_map(window).collect(),
         };
-        for sighting in world.device_packets(0) {
-            let at = sighting.at.as_secs_f64();
-            match sighting.kind {
+        for DevicePacket { at, kind } in world.device_packets(0) {
+            let at = at.as_secs_f64();
+            match *kind {
                 PacketKind::Sent { offset, copy, .. } => {
                     if offset == first && copy > 1 {
-                        story.resent.push(at);
+                        timeline.resent.push(at);
                     }
                     if offset > 0 {
-                        story.sent.push((at, (offset - 1) / data + 1, copy > 1));
+                        timeline.sent.push((at, (offset - 1) / data + 1, copy > 1));
                     }
                 }
                 PacketKind::Ack { ack, .. } => {
-                    story.acks.push((at, ack.saturating_sub(1) / data));
+                    timeline.acks.push((at, ack.saturating_sub(1) / data));
                     if ack == first && at > begun {
-                        story.dupacks.push(at);
+                        timeline.dupacks.push(at);
                     } else {
-                        story.progress.push((at, ack.saturating_sub(1)));
+                        timeline.progress.push((at, ack.saturating_sub(1)));
                     }
-                    if ack > first && story.acked.is_nan() {
-                        story.acked = at;
+                    if ack > first && timeline.acked.is_nan() {
+                        timeline.acked = at;
                     }
                 }
             }
         }
-        story
+        timeline
     }
 
     /// Seconds from the first timeout to `at`.
@@ -117,27 +117,27 @@ impl Story {
         at - self.timeouts.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// Number of the duplicate ACK that triggered the second retransmission of FIRST.
+    /// Number of the duplicate ACK that triggered the second retransmission of [`FIRST`].
     pub(super) fn trigger(&self) -> Option<usize> {
-        let again = *self.resent.get(1)?;
-        Some(self.dupacks.iter().position(|at| *at == again)? + 1)
+        let second = *self.resent.get(1)?;
+        Some(self.dupacks.iter().position(|at| *at == second)? + 1)
     }
 
-    /// Seconds from the first timeout to the second retransmission of FIRST; NaN if there was none.
-    pub(super) fn third(&self) -> f64 {
+    /// Seconds from the first timeout to the second retransmission of [`FIRST`]. NaN if there was none.
+    pub(super) fn second_retransmission(&self) -> f64 {
         self.resent.get(1).map_or(f64::NAN, |at| self.since(*at))
     }
 
-    /// The time of the second retransmission, and its cause.
-    pub(super) fn third_told(&self) -> String {
+    /// The time and the cause of the second retransmission, as text.
+    pub(super) fn second_retransmission_shown(&self) -> String {
         if self.resent.len() < 2 {
             return "never".to_owned();
         }
-        let by = match self.trigger() {
+        let cause = match self.trigger() {
             Some(nth) => format!("duplicate ACK {nth}"),
             None => "timeout".to_owned(),
         };
-        format!("{:.2} ({by})", self.third())
+        format!("{:.2} ({cause})", self.second_retransmission())
     }
 
     /// cwnd and ssthresh at a time in seconds after the first timeout.
@@ -167,6 +167,7 @@ impl Story {
         self.reached(acked + octets).0 - self.acked
     }
 
+    /// The first ACK with which this number of bytes was acknowledged.
     fn reached(&self, octets: u64) -> (f64, u64) {
         *self.progress.iter().find(|(_, acked)| *acked >= octets).unwrap_or(&(f64::INFINITY, 0))
     }
@@ -174,9 +175,10 @@ impl Story {
     /// The time-sequence graph around the loss.
     pub(super) fn sequence_chart(&self, title: &str) -> Chart {
         let shown = |at: f64| (-4.0..9.0).contains(&self.since(at));
-        let segments = |again: bool| {
-            let these = self.sent.iter().filter(move |(at, _, resent)| *resent == again && shown(*at));
-            these.map(|(at, segment, _)| (self.since(*at), *segment as f64)).collect::<Vec<_>>()
+        let segments = |retransmissions: bool| {
+            let sent = self.sent.iter();
+            let sent = sent.filter(move |(at, _, resent)| *resent == retransmissions && shown(*at));
+            sent.map(|(at, segment, _)| (self.since(*at), *segment as f64)).collect::<Vec<_>>()
         };
         let acks = self.acks.iter().filter(|(at, _)| shown(*at));
         Chart {
@@ -195,8 +197,8 @@ impl Story {
     pub(super) fn window_chart(&self, title: &str) -> Chart {
         let shown = |at: f64| (-4.0..9.0).contains(&self.since(at));
         let curve = |name: &str, value: fn(&(f64, f64, f64)) -> f64| {
-            let these = self.windows.iter().filter(|window| shown(window.0) && value(window).is_finite());
-            let dots = Curve::dots(name, these.map(|window| (self.since(window.0), value(window))));
+            let windows = self.windows.iter().filter(|window| shown(window.0) && value(window).is_finite());
+            let dots = Curve::dots(name, windows.map(|window| (self.since(window.0), value(window))));
             Curve { style: Style::Line, ..dots }
         };
         Chart {
