@@ -100,7 +100,7 @@ fn remaining_figures_are_complete() {
         lai2013::other_differentiators(&effort, &one),
         lai2013::underestimated(&effort, &one),
         lai2013::jain_index(&effort, &one),
-        lai2013::beside(&effort, &Extent { error_rates: &[0, 2], ..SHORTER }),
+        lai2013::mixed_flows(&effort, &Extent { error_rates: &[0, 2], ..SHORTER }),
     ] {
         check_quotations(&finding.unwrap());
     }
@@ -110,7 +110,7 @@ fn remaining_figures_are_complete() {
 #[ignore = "nightly: simulates a whole figure"]
 fn refuted_claims_are_tested_on_other_paths() {
     let short = Extent { error_rates: &[2, 6], from: Instant::from_secs(5), until: Instant::from_secs(20) };
-    let finding = lai2013::paths(&Effort::new(2), &short).unwrap();
+    let finding = lai2013::sensitivity_to_paths(&Effort::new(2), &short).unwrap();
     let [verdicts, gains] = &finding.tables[..] else { panic!("{}", finding.markdown()) };
     assert_eq!((verdicts.rows.len(), gains.rows.len()), (9, 9));
     let is_verdict = |cell: &String| ["holds", "does not hold", "undecided"].contains(&cell.as_str());
@@ -137,7 +137,7 @@ fn error_free_newreno_converges_to_equation_1() {
 #[ignore = "nightly: simulates a whole figure"]
 fn theorem_1_is_judged_at_large_windows() {
     let extent = Extent { error_rates: &[0, 2], from: Instant::from_secs(10), until: Instant::from_secs(60) };
-    let finding = lai2013::overlay(&Effort::new(2), &extent).unwrap();
+    let finding = lai2013::theorem_1(&Effort::new(2), &extent).unwrap();
     check_quotations(&finding);
     let window = |row: usize| leading_number(&finding.tables[0].rows[row][3]);
     // 10 Mbit/s is the first radio link, and 2 Mbit/s is the last.

@@ -64,7 +64,7 @@ fn files_repeat_runs_of_inamura2009() {
 fn files_repeat_runs_of_lai2013() {
     let short = Extent { error_rates: &[2], from: Instant::from_secs(5), until: Instant::from_secs(20) };
     check_files("p3-fig2c", 4, |effort| drop(lai2013::out_of_order(effort, &short).unwrap()));
-    check_files("p3-theorem1", 2, |effort| drop(lai2013::overlay(effort, &short).unwrap()));
+    check_files("p3-theorem1", 2, |effort| drop(lai2013::theorem_1(effort, &short).unwrap()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use airtcp_sim::run::{FlowReport, Report, Run};
 use airtcp_sim::world::WorldError;
 use serde::Serialize;
 
-use super::grid::percent_shown;
+use super::comparison::percent_shown;
 use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, plan};
 use crate::chart::{Axis, Chart, Scale};
 use crate::grid::{Grid, Series};
@@ -19,19 +19,17 @@ const GOOD: f64 = 0.9;
 /// Twelve flows with the same sender in one run.
 #[derive(Clone, Copy, Serialize)]
 struct Twelve {
-    /// Jain's index.
     #[serde(rename = "Jain's index")]
     jain: f64,
-    /// Total goodput in Mbit/s.
     #[serde(rename = "total goodput, Mbit/s")]
-    together: f64,
+    total: f64,
 }
 
 fn jain(twelve: &Twelve) -> f64 {
     twelve.jain
 }
 
-/// Senders by error rate in percent.
+/// The runs of twelve flows by sender and error rate in percent.
 pub(super) struct Shares(Grid<Variant, u32, Twelve>);
 
 fn mbit(flow: &FlowReport) -> f64 {
@@ -43,14 +41,14 @@ impl Shares {
         effort: &Effort,
         site: Site,
         senders: &[Variant],
-        over: &Extent,
+        extent: &Extent,
     ) -> Result<Self, WorldError> {
-        let plan = |sender, percent| plan(Radio::Shared, site, percent, &[sender; FLOWS], over);
-        let grid = Grid::run(senders, over.error_rates, plan, |plans| {
+        let plan = |sender, percent| plan(Radio::Shared, site, percent, &[sender; FLOWS], extent);
+        let grid = Grid::run(senders, extent.error_rates, plan, |plans| {
             effort.sample(
                 plans,
                 |plan, seed| Run { seed, ..plan.clone() },
-                |_, report| Twelve { jain: report.jain, together: report.flows.iter().map(mbit).sum() },
+                |_, report| Twelve { jain: report.jain, total: report.flows.iter().map(mbit).sum() },
             )
         })?;
         Ok(Self(grid))
@@ -81,11 +79,11 @@ impl Shares {
         gains.iter().map(|gains| mean(gains)).collect()
     }
 
-    /// The largest of these differences, in either direction.
-    fn furthest(&self, plus: Variant, plain: Variant) -> String {
+    /// The largest difference that [`Self::gains`] returns, in either direction.
+    fn largest_difference(&self, plus: Variant, plain: Variant) -> String {
         let gains = self.gains(plus, plain);
-        let furthest = gains.iter().max_by(|one, other| one.mean.abs().total_cmp(&other.mean.abs()));
-        furthest.map_or_else(String::new, percent_shown)
+        let largest = gains.iter().max_by(|one, other| one.mean.abs().total_cmp(&other.mean.abs()));
+        largest.map_or_else(String::new, percent_shown)
     }
 
     /// "Similar results" (§IV-B): an index above 0.9 and similar to the index of the sender without the rebate.
@@ -112,11 +110,11 @@ impl Shares {
     }
 }
 
-/// Fig. 4.
-pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+/// Fig. 4: Jain's index of twelve flows with the same sender.
+pub fn jain_index(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     let (on_newreno, plus_on_newreno) = (Scheme::PrOnNewReno.plain(), Scheme::PrOnNewReno.plus(Plus::Full));
     let senders = [NR, NR_PLUS, PR, PR_PLUS, on_newreno, plus_on_newreno];
-    let shares = Shares::run(effort, Site::DUMBBELL, &senders, over)?;
+    let shares = Shares::run(effort, Site::DUMBBELL, &senders, extent)?;
     let claims = vec![
         claim(
             At("§IV-B, Fig. 4a"),
@@ -128,7 +126,7 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
         claim(
             At("§IV-B, Fig. 4a"),
             "“TCP-NR+ essentially attains similar inter-flow fairness as that of TCP-NR.”",
-            format!("largest difference from TCP-NR: {}", shares.furthest(NR_PLUS, NR)),
+            format!("largest difference from TCP-NR: {}", shares.largest_difference(NR_PLUS, NR)),
             Judged::all(shares.gains(NR_PLUS, NR).iter().map(Judged::similar)),
         ),
         claim(
@@ -138,9 +136,9 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
                 "lowest mean index: {}; largest difference from TCP-PR: {}. TCP-PR on NewReno: {} and {} \
                  ({})",
                 shares.least(&[PR_PLUS]),
-                shares.furthest(PR_PLUS, PR),
+                shares.largest_difference(PR_PLUS, PR),
                 shares.least(&[plus_on_newreno]),
-                shares.furthest(plus_on_newreno, on_newreno),
+                shares.largest_difference(plus_on_newreno, on_newreno),
                 shares.are_similar(plus_on_newreno, on_newreno).name()
             ),
             shares.are_similar(PR_PLUS, PR),
@@ -150,7 +148,7 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
         charts: vec![shares.chart("Fig. 4(a)", &[NR, NR_PLUS]), shares.chart("Fig. 4(b)", &[PR, PR_PLUS])],
         tables: vec![
             shares.table("Jain's fairness index of the goodput of twelve flows, equation (17)", jain, 4),
-            shares.table("Total goodput of the twelve flows, in Mbit/s", |twelve| twelve.together, 3),
+            shares.table("Total goodput of the twelve flows, in Mbit/s", |twelve| twelve.total, 3),
         ],
         claims,
         remarks: vec![
@@ -163,15 +161,13 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
     })
 }
 
-/// Twelve flows in one run, of which those with odd numbers may have another sender.
+/// One run of twelve flows. The flows with odd numbers can have another sender.
 #[derive(Clone, Copy, Serialize)]
 struct Halves {
-    /// Mean goodput of the flows with even numbers in Mbit/s.
     #[serde(rename = "mean goodput of flows 0, 2, 4, …, Mbit/s")]
     even: f64,
     #[serde(rename = "mean goodput of flows 1, 3, 5, …, Mbit/s")]
     odd: f64,
-    /// Jain's index.
     #[serde(rename = "Jain's index")]
     jain: f64,
 }
@@ -187,12 +183,12 @@ impl Halves {
 
 /// Six flows with the rebate compete with six flows without it. The paper has no such figure, but §IV-C concedes that
 /// the rebate may disrupt "the coexisting flows not enhanced by the tax rebates". This figure measures how much.
-pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+pub fn mixed_flows(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     let mixed: [Variant; FLOWS] = std::array::from_fn(|flow| if flow % 2 == 0 { NR } else { NR_PLUS });
     let plan = |is_mixed, percent| {
-        plan(Radio::Shared, Site::DUMBBELL, percent, if is_mixed { &mixed } else { &[NR; FLOWS] }, over)
+        plan(Radio::Shared, Site::DUMBBELL, percent, if is_mixed { &mixed } else { &[NR; FLOWS] }, extent)
     };
-    let grid = Grid::run(&[false, true], over.error_rates, plan, |plans| {
+    let grid = Grid::run(&[false, true], extent.error_rates, plan, |plans| {
         effort.sample(plans, |plan, seed| Run { seed, ..plan.clone() }, |_, report| Halves::of(report))
     })?;
     let change = |percent: &u32| grid.gain(true, false, *percent, |halves| halves.even);
@@ -207,9 +203,9 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
             column("change of TCP-NR", |percent: &u32| percent_shown(&change(percent))),
             grid.column("Jain's index, mixed", true, 3, |halves| halves.jain),
         ],
-        over.error_rates.iter().copied(),
+        extent.error_rates.iter().copied(),
     );
-    let changes = over.error_rates.iter().map(|percent| (*percent, change(percent)));
+    let changes = extent.error_rates.iter().map(|percent| (*percent, change(percent)));
     let (wired, wireless): (Vec<_>, Vec<_>) = changes.partition(|(percent, _)| *percent == 0);
     let similar = |at: At<'_>, sentence: &str, points: &[(u32, Mean)]| {
         let shown = |(percent, change): &(u32, Mean)| format!("{} at {percent} %", percent_shown(change));

@@ -36,13 +36,13 @@ pub(super) const LARGE: [Path; 2] = [
 /// The result of one run: means over its flows.
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct Sample {
-    /// In packets per second, with retransmissions.
+    /// The rate of sent packets, including retransmissions.
     #[serde(rename = "throughput, packets/s")]
     pub(super) throughput: f64,
-    /// D, in seconds.
+    /// The paper's D.
     #[serde(rename = "RTT, s")]
     pub(super) round_trip: f64,
-    /// q^c: the share of all packets that queues dropped.
+    /// The paper's q^c: the share of all packets that queues dropped.
     #[serde(rename = "congestion losses, share of packets")]
     pub(super) congestion: f64,
 }
@@ -52,10 +52,10 @@ pub(super) fn measure(
     effort: &Effort,
     paths: &[Path],
     points: &[Point],
-    over: &Extent,
+    extent: &Extent,
 ) -> Result<Cells, WorldError> {
     let plan = |(_, site): Path, (sender, percent): Point| {
-        plan(Radio::Shared, site, percent, &[sender; FLOWS], over)
+        plan(Radio::Shared, site, percent, &[sender; FLOWS], extent)
     };
     Grid::run(paths, points, plan, |runs| {
         effort.execute(
@@ -66,8 +66,8 @@ pub(super) fn measure(
     })
 }
 
-/// Values that involve a formula, which gets the tax. The formulas are not finite without drops. At a point where only
-/// some runs have drops, their mean would mislead, so the result is empty.
+/// The values of a formula by seed. `value` receives the sample and the tax. Without drops, the formulas are not
+/// finite. The result is empty if any run is without drops, because the mean of the other runs would mislead.
 pub(super) fn modelled(cells: &Cells, (path, point): Row, value: impl Fn(&Sample, f64) -> f64) -> Vec<f64> {
     let samples = cells.samples(path, point);
     let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);
@@ -95,7 +95,7 @@ pub(super) fn calculated<'a>(
 }
 
 fn measure_one(run: &Run) -> Result<(Report, Sample), WorldError> {
-    let (mut next, mut sum, mut looks) = (run.from, 0.0, 0_u32);
+    let (mut next, mut sum, mut samples) = (run.from, 0.0, 0_u32);
     let mut at_start = None;
     let (report, world) = run_prepared(run, World::step_by_event, |world| {
         if world.now() < next {
@@ -106,7 +106,7 @@ fn measure_one(run: &Run) -> Result<(Report, Sample), WorldError> {
         let rtts = (0..world.flows()).filter_map(|flow| world.sender(flow)?.rtt().srtt());
         for rtt in rtts {
             sum += rtt.as_secs_f64();
-            looks += 1;
+            samples += 1;
         }
     })?;
     let (sent_before, dropped_before) = at_start.unwrap_or_default();
@@ -118,13 +118,13 @@ fn measure_one(run: &Run) -> Result<(Report, Sample), WorldError> {
     let seconds = end.saturating_since(run.from).as_secs_f64();
     let sample = Sample {
         throughput: packets / seconds / FLOWS as f64,
-        round_trip: sum / f64::from(looks),
+        round_trip: sum / f64::from(samples),
         congestion: (dropped(&world) - dropped_before) as f64 / packets,
     };
     Ok((report, sample))
 }
 
-/// A calculated value: it does not depend on the seed, so its interval has no width.
+/// A calculated value. It does not depend on the seed, so its interval has no width.
 pub(super) fn exact(value: f64) -> Mean {
     Mean { mean: value, half_width: Some(0.0), samples: 1 }
 }
@@ -134,8 +134,8 @@ fn sent(world: &World) -> u64 {
     (0..world.flows()).map(|flow| world.result(flow).statistics.data_segments_out).sum()
 }
 
-/// Packets that queues dropped in the direction down.
+/// Downlink packets that queues dropped.
 fn dropped(world: &World) -> u64 {
-    let whys = DropReason::ALL.into_iter().filter(|why| why.cause() == Some(Cause::Congestion));
-    whys.map(|why| world.totals().down.dropped_for(why)).sum()
+    let reasons = DropReason::ALL.into_iter().filter(|reason| reason.cause() == Some(Cause::Congestion));
+    reasons.map(|reason| world.totals().down.dropped_for(reason)).sum()
 }

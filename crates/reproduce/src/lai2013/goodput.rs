@@ -2,7 +2,7 @@
 
 use airtcp_sim::world::WorldError;
 
-use super::grid::{Grid, percent_shown};
+use super::comparison::{Comparison, percent_shown};
 use super::sentences::{
     IDEAL, NR_HALF, above_newreno_plus, best, close_to_the_ideal, costs_22_and_52, gains_in_both_sets,
     improves_by_up_to_100, more_than_westwood, on_both, similar_observations, still_above_westwood,
@@ -15,10 +15,10 @@ pub(super) const TITLE: &str = "Goodput in Mbit/s by packet error rate";
 const ON_NEWRENO: Variant = Scheme::PrOnNewReno.plain();
 const PLUS_ON_NEWRENO: Variant = Scheme::PrOnNewReno.plus(Plus::Full);
 
-/// Fig. 2a.
-pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &[NR, W, NR_PLUS], over)?;
-    let fall = grid.fall(NR);
+/// Fig. 2a: NewReno, Westwood and NewReno+ under random loss.
+pub fn against_newreno(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
+    let comparison = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &[NR, W, NR_PLUS], extent)?;
+    let fall = comparison.fall(NR);
     let claims = vec![
         found(
             At("§IV-A, Fig. 2a"),
@@ -34,116 +34,116 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
         found(
             At("§IV-A, Fig. 2a"),
             "“TCP-NR+ is observed to attain significant performance improvement over TCP-NR by up to 100%.”",
-            improves_by_up_to_100(&grid),
+            improves_by_up_to_100(&comparison),
         ),
         found(
             At("§IV-A, Fig. 2a"),
             "“The performance gain is more significant than that of TCP-W, especially for the packet error \
              rate lower than 5%.”",
-            more_than_westwood(&grid, NR_PLUS),
+            more_than_westwood(&comparison, NR_PLUS),
         ),
     ];
     Ok(Finding {
-        charts: vec![grid.chart_beside_ns2("Fig. 2(a)", &[NR, W, NR_PLUS])],
-        tables: vec![grid.table_beside_ns2(TITLE)],
+        charts: vec![comparison.chart_with_ns2("Fig. 2(a)", &[NR, W, NR_PLUS])],
+        tables: vec![comparison.table_with_ns2(TITLE)],
         claims,
         remarks: vec![
-            format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", grid.gains_shown(NR_PLUS, NR)),
-            format!("Gain of TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
-            format!("Gain of TCP-NR+ over TCP-W: {}.", grid.gains_shown(NR_PLUS, W)),
+            format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", comparison.gains_shown(NR_PLUS, NR)),
+            format!("Gain of TCP-W over TCP-NR: {}.", comparison.gains_shown(W, NR)),
+            format!("Gain of TCP-NR+ over TCP-W: {}.", comparison.gains_shown(NR_PLUS, W)),
         ],
         ..Finding::default()
     })
 }
 
-/// Fig. 2b. NewReno+ is added because the text compares with it.
-pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+/// Fig. 2b: TCP-PR, Westwood and TCP-PR+ under random loss. NewReno+ is added because the text compares with it.
+pub fn against_pr(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     let senders = [W, PR, PR_PLUS, NR_PLUS, ON_NEWRENO, PLUS_ON_NEWRENO];
-    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let comparison = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &senders, extent)?;
     let claims = vec![
         found(
             At("§IV-A, Fig. 2b"),
             "“We can derive similar observations from these plots.” (Here: as in Fig. 2a, TCP-PR \
              deteriorates severely. TCP-PR+ improves on it significantly, and by more than TCP-W does, \
              especially below 5 %.)",
-            on_both(&grid, similar_observations),
+            on_both(&comparison, similar_observations),
         ),
         found(
             At("§IV-A, Fig. 2b"),
             "“TCP-PR+ is observed to attain better performance than TCP-NR+ due to its proactive \
              postponement of any window reductions.”",
-            on_both(&grid, above_newreno_plus),
+            on_both(&comparison, above_newreno_plus),
         ),
     ];
     Ok(Finding {
-        charts: vec![grid.chart("Fig. 2(b)", &[W, PR, PR_PLUS])],
-        tables: vec![grid.table(TITLE)],
+        charts: vec![comparison.chart("Fig. 2(b)", &[W, PR, PR_PLUS])],
+        tables: vec![comparison.table(TITLE)],
         claims,
         remarks: vec![
-            format!("Gain of TCP-PR+ over TCP-PR, by error rate: {}.", grid.gains_shown(PR_PLUS, PR)),
+            format!("Gain of TCP-PR+ over TCP-PR, by error rate: {}.", comparison.gains_shown(PR_PLUS, PR)),
             format!(
                 "The same gain with TCP-PR on NewReno: {}.",
-                grid.gains_shown(PLUS_ON_NEWRENO, ON_NEWRENO)
+                comparison.gains_shown(PLUS_ON_NEWRENO, ON_NEWRENO)
             ),
-            format!("Gain of TCP-PR+ over TCP-W: {}.", grid.gains_shown(PR_PLUS, W)),
+            format!("Gain of TCP-PR+ over TCP-W: {}.", comparison.gains_shown(PR_PLUS, W)),
             "The paper's “up to 100%” refers to Fig. 2a and is not tested on Fig. 2b.".to_owned(),
         ],
         ..Finding::default()
     })
 }
 
-/// Fig. 2c, and the summary of both sets of experiments.
-pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+/// Fig. 2c: link-layer retransmission and reordering. Also the summary of both sets of experiments.
+pub fn out_of_order(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     // The path of Fig. 2a.
-    let first_set = Grid::run(effort, Radio::Loses, Site::ORDINARY, &[NR, NR_PLUS], over)?;
-    let on_newreno = Scheme::IdealDifferentiator.plain();
-    let senders = [NR, W, NR_PLUS, PR, ON_NEWRENO, IDEAL, on_newreno];
-    let grid = Grid::run(effort, Radio::Reorders, Site::ORDINARY, &senders, over)?;
-    let needless = [NR_PLUS, W].map(|sender| (sender, grid.needless(sender)));
+    let first_set = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &[NR, NR_PLUS], extent)?;
+    let ideal_newreno = Scheme::IdealDifferentiator.plain();
+    let senders = [NR, W, NR_PLUS, PR, ON_NEWRENO, IDEAL, ideal_newreno];
+    let comparison = Comparison::run(effort, Radio::Reorders, Site::ORDINARY, &senders, extent)?;
+    let spurious = [NR_PLUS, W].map(|sender| (sender, comparison.spurious(sender)));
     let claims = vec![
-        found(At("§IV-A, Fig. 2c"), "“TCP-PR(+) attains the best performance.”", on_both(&grid, best)),
+        found(At("§IV-A, Fig. 2c"), "“TCP-PR(+) attains the best performance.”", on_both(&comparison, best)),
         found(
             At("§IV-A, Fig. 2c"),
             "“This is due to its accuracy in differentiating between packet reordering and packet loss, \
              making it a very close approximation of the ideal differentiator in this scenario.”",
-            on_both(&grid, close_to_the_ideal),
+            on_both(&comparison, close_to_the_ideal),
         ),
         found(
             At("§IV-A, Fig. 2c"),
             "“On the other hand, TCP-NR+ and TCP-W tend to trigger packet retransmissions spuriously with \
              packet reordering.”",
             (
-                needless
+                spurious
                     .iter()
                     .map(|(sender, share)| {
                         format!("{}: {:.1} % spurious retransmissions", sender.name(), share.mean * 100.0)
                     })
                     .collect::<Vec<_>>()
                     .join(", "),
-                Judged::all(needless.iter().map(|(_, share)| Judged::above_zero(share))),
+                Judged::all(spurious.iter().map(|(_, share)| Judged::above_zero(share))),
             ),
         ),
         found(
             At("§IV-A, Fig. 2c"),
             "“However, TCP-NR+ exhibits a performance gain over TCP-NR of up to 130%, which is greater than \
              that achieved by TCP-W.”",
-            up_to_130(&grid),
+            up_to_130(&comparison),
         ),
         found(
             At("§IV-A"),
             "“To summarize, TCP-NR+ attains a significant performance gain over TCP-NR in both sets of \
              experiments, but it is relatively less robust against packet reordering.” (Here: than \
              TCP-PR(+).)",
-            gains_in_both_sets(&first_set, &grid),
+            gains_in_both_sets(&first_set, &comparison),
         ),
     ];
     Ok(Finding {
-        charts: vec![grid.chart("Fig. 2(c), TCP-PR(+) drawn as TCP-PR", &[NR, W, NR_PLUS, PR])],
-        tables: vec![grid.table(TITLE)],
+        charts: vec![comparison.chart("Fig. 2(c), TCP-PR(+) drawn as TCP-PR", &[NR, W, NR_PLUS, PR])],
+        tables: vec![comparison.table(TITLE)],
         claims,
         remarks: vec![
-            format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", grid.gains_shown(NR_PLUS, NR)),
-            format!("Gain of TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
+            format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", comparison.gains_shown(NR_PLUS, NR)),
+            format!("Gain of TCP-W over TCP-NR: {}.", comparison.gains_shown(W, NR)),
             "Three more sentences of the paper summarize claims of Figs. 2 and 4 and of \
              `p3-underestimation`. They are not counted again: “TCP-PR+ proves to be an effective unified \
              solution for both packet reordering and random loss.” (§IV-A), “In most scenarios, significant \
@@ -156,43 +156,45 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
     })
 }
 
-/// §IV-C.
-pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+/// §IV-C: senders that underestimate the tax by half.
+pub fn underestimated(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     let (pr_half, half_on_newreno) = (Scheme::Pr.plus(Plus::Half), Scheme::PrOnNewReno.plus(Plus::Half));
     let senders =
         [NR, NR_HALF, NR_PLUS, PR, pr_half, PR_PLUS, ON_NEWRENO, half_on_newreno, PLUS_ON_NEWRENO, W];
-    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let comparison = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &senders, extent)?;
     let claims = vec![
         found(
             At("§IV-C"),
             "“We have observed that tax under-estimation can lead to performance degradation of TCP-NR+ (up \
              to 22%) and TCP-PR+ (up to 52%).”",
-            on_both(&grid, costs_22_and_52),
+            on_both(&comparison, costs_22_and_52),
         ),
         found(
             At("§IV-C"),
             "“Nevertheless, they still maintain better performance than TCP-W under low packet error rate \
              (up to 2% for TCP-NR+ and 7% for TCP-PR+).”",
-            on_both(&grid, still_above_westwood),
+            on_both(&comparison, still_above_westwood),
         ),
         found(
             At("§IV-C"),
             "“Moreover, they attain non-trivial performance gains over their counterparts without \
              enhancements under the range of the packet error rates simulated.”",
-            on_both(&grid, still_gains),
+            on_both(&comparison, still_gains),
         ),
     ];
     let curves = [NR, NR_HALF, NR_PLUS, PR, pr_half, PR_PLUS, W];
     Ok(Finding {
-        charts: vec![grid.chart("Goodput with half of the tax (§IV-C, not drawn in the paper)", &curves)],
-        tables: vec![grid.table_beside_ns2(TITLE)],
+        charts: vec![
+            comparison.chart("Goodput with half of the tax (§IV-C, not drawn in the paper)", &curves),
+        ],
+        tables: vec![comparison.table_with_ns2(TITLE)],
         claims,
         remarks: vec![
             format!(
                 "Gain of TCP-NR+ with half the tax over TCP-W, by error rate: {}.",
-                grid.gains_shown(NR_HALF, W)
+                comparison.gains_shown(NR_HALF, W)
             ),
-            format!("Gain of TCP-PR+ with half the tax over TCP-W: {}.", grid.gains_shown(pr_half, W)),
+            format!("Gain of TCP-PR+ with half the tax over TCP-W: {}.", comparison.gains_shown(pr_half, W)),
         ],
         ..Finding::default()
     })

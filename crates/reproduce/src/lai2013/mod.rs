@@ -1,10 +1,10 @@
 //! The figures of Lai et al. 2013: AIMD with a tax rebate. The *tax* is the rate of losses and reordering without
 //! congestion. The *rebate* gives back the part of the window that the tax costs.
 
+mod comparison;
 mod fairness;
 mod flows;
 mod goodput;
-mod grid;
 mod rate;
 mod readings;
 mod sensitivity;
@@ -13,12 +13,12 @@ pub mod setting;
 mod theorem;
 mod variants;
 
-pub use fairness::{beside, jain_index};
+pub use fairness::{jain_index, mixed_flows};
 pub use goodput::{against_newreno, against_pr, out_of_order, underestimated};
 pub use rate::rate_adaptation;
-pub use sensitivity::paths;
+pub use sensitivity::sensitivity_to_paths;
 use setting::Extent;
-pub use theorem::overlay;
+pub use theorem::theorem_1;
 pub use variants::{approximation, other_differentiators, rules};
 
 pub(crate) use readings::FACTORS;
@@ -26,13 +26,14 @@ use readings::{RATE, TAU};
 
 use crate::{Figure, Paper, Reproduce, Seeds};
 
-/// Ten seeds show the direction of an effect, which is enough for a table of many paths.
+/// Ten seeds show the direction of an effect. That is enough for a table of many paths.
 const SEEDS_PER_PATH: u32 = 10;
 
 const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure {
     Figure::new(Paper::Lai2013, id, title, run)
 }
 
+/// All figures of the paper.
 pub const FIGURES: &[Figure] = &[
     figure("p3-fig2a", "Fig. 2a: goodput of NewReno, Westwood and NewReno+ under random loss", |effort| {
         against_newreno(effort, &Extent::FULL)
@@ -71,18 +72,18 @@ pub const FIGURES: &[Figure] = &[
     )
     .fixing(&[TAU, RATE]),
     figure("p3-theorem1", "§III-C: measured throughput of NewReno+, compared with equation (16)", |effort| {
-        overlay(effort, &Extent::THEOREM)
+        theorem_1(effort, &Extent::THEOREM)
     })
     .fixing(&[TAU, RATE]),
     Figure {
         seeds: Seeds::UpTo(SEEDS_PER_PATH),
         ..figure("p3-sensitivity", "the claims on other paths", |effort| {
-            paths(&effort.at_most(SEEDS_PER_PATH), &Extent::SENSITIVITY)
+            sensitivity_to_paths(&effort.at_most(SEEDS_PER_PATH), &Extent::SENSITIVITY)
         })
         .fixing(&[TAU, RATE])
     },
     figure("p3-fairness", "six NewReno flows competing with six NewReno+ flows", |effort| {
-        beside(effort, &Extent::FULL)
+        mixed_flows(effort, &Extent::FULL)
     })
     .fixing(&[TAU]),
 ];

@@ -5,8 +5,8 @@ use airtcp::recovery::window::ideal_compensator;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
+use super::comparison::percent_shown;
 use super::flows::{Cells, LARGE, Path, Row, Sample, calculated, exact, measure, measured, modelled};
-use super::grid::percent_shown;
 use super::setting::{Extent, NR, NR_PLUS, Plus, Scheme, Variant};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::{At, Claim, Counts, Effort, Finding, Found, Judged, Table, column, found, mean};
@@ -49,9 +49,9 @@ impl Parameters {
         }
     }
 
-    /// The equilibrium window of (1) in packets: x(t+1) = x(t), with W = Dx. The result of stepping through (1) would
-    /// depend on the unit of t. The equilibrium does not.
-    fn settles_at(self, q_c: f64, tax: f64) -> f64 {
+    /// The equilibrium window of (1) in packets: x(t+1) = x(t), with W = Dx. It does not depend on the unit of t,
+    /// unlike the result of stepping through (1).
+    fn equilibrium_window(self, q_c: f64, tax: f64) -> f64 {
         let grows = |w: f64| {
             let (q, gamma, epsilon) = self.at(w, q_c, tax);
             let unmarked = (1.0 - q).powf(w);
@@ -66,11 +66,14 @@ impl Parameters {
     }
 }
 
-/// Relative difference of the equilibrium with `parameters` from the equilibrium with `from`, for each q^c and tax.
-fn apart(parameters: Parameters, from: Parameters) -> Vec<Mean> {
+/// Relative difference of the equilibrium with `parameters` from the equilibrium with `reference`, for each q^c and
+/// tax.
+fn differences(parameters: Parameters, reference: Parameters) -> Vec<Mean> {
     let points = CONGESTION.into_iter().flat_map(|q_c| TAXES.map(|tax| (q_c, tax)));
     points
-        .map(|(q_c, tax)| exact(parameters.settles_at(q_c, tax) / from.settles_at(q_c, tax) - 1.0))
+        .map(|(q_c, tax)| {
+            exact(parameters.equilibrium_window(q_c, tax) / reference.equilibrium_window(q_c, tax) - 1.0)
+        })
         .collect()
 }
 
@@ -84,7 +87,7 @@ fn range(gains: &[Mean]) -> String {
 
 /// Packets per second at the ideal equilibrium of (1).
 fn predicted(sample: &Sample, _: f64) -> f64 {
-    Parameters::Ideal.settles_at(sample.congestion, 0.0) / sample.round_trip
+    Parameters::Ideal.equilibrium_window(sample.congestion, 0.0) / sample.round_trip
 }
 
 /// Measured throughput divided by the ideal equilibrium of (1) for the same q^c and D.
@@ -92,43 +95,45 @@ fn ratio(sample: &Sample, tax: f64) -> f64 {
     sample.throughput / predicted(sample, tax)
 }
 
-/// The ratio of a sender by error rate, then by seed, where it has values.
+/// The ratio of a sender by error rate, then by seed. Error rates without values are left out.
 fn ratios(cells: &Cells, path: Path, sender: Variant) -> Vec<(u32, Vec<f64>)> {
-    let points = cells.points().iter().filter(|(of, _)| *of == sender);
+    let points = cells.points().iter().filter(|(point_sender, _)| *point_sender == sender);
     let ratios = points.map(|point| (point.1, modelled(cells, (path, *point), ratio)));
     ratios.filter(|(_, ratios)| !ratios.is_empty()).collect()
 }
 
 /// The relative difference from the ideal equilibrium on each path.
 fn compared(cells: &Cells, sender: Variant) -> Found {
-    let off = |(at, ratios): (u32, Vec<f64>)| {
+    let difference = |(at, ratios): (u32, Vec<f64>)| {
         (at, mean(&ratios.iter().map(|ratio| ratio - 1.0).collect::<Vec<_>>()))
     };
-    let of = |path: Path| -> Vec<_> { ratios(cells, path, sender).into_iter().map(off).collect() };
-    let said = LARGE.map(|path| {
-        let shown = |(at, off): (u32, Mean)| format!("{} at {at} %", percent_shown(&off));
-        let points: Vec<_> = of(path).into_iter().map(shown).collect();
+    let on_path =
+        |path: Path| -> Vec<_> { ratios(cells, path, sender).into_iter().map(difference).collect() };
+    let paths_shown = LARGE.map(|path| {
+        let shown = |(at, difference): (u32, Mean)| format!("{} at {at} %", percent_shown(&difference));
+        let points: Vec<_> = on_path(path).into_iter().map(shown).collect();
         format!("{}, {}: {}", sender.name(), path.0, points.join(", "))
     });
-    let judged = LARGE.map(|path| Judged::all(of(path).iter().map(|(_, off)| Judged::similar(off))));
-    (format!("measured throughput compared with (1): {}", said.join("; ")), Judged::all(judged))
+    let judged = LARGE
+        .map(|path| Judged::all(on_path(path).iter().map(|(_, difference)| Judged::similar(difference))));
+    (format!("measured throughput compared with (1): {}", paths_shown.join("; ")), Judged::all(judged))
 }
 
-fn arithmetic() -> Table {
-    let settled = |parameters: Parameters| {
-        move |(q_c, tax): &(f64, f64)| format!("{:.2}", parameters.settles_at(*q_c, *tax))
+fn equilibrium_table() -> Table {
+    let equilibrium = |parameters: Parameters| {
+        move |(q_c, tax): &(f64, f64)| format!("{:.2}", parameters.equilibrium_window(*q_c, *tax))
     };
     Table::of(
         "Equilibrium window of equation (1), in packets",
         [
             column("q^c", |(q_c, _): &(f64, f64)| format!("{q_c}")),
             column("T", |(_, tax): &(f64, f64)| format!("{} %", 100.0 * tax)),
-            column("ideal", settled(Parameters::Ideal)),
-            column("(4) and (5)", settled(Parameters::Compensator)),
-            column("rebate, (7) and (11)", settled(Parameters::Rebate)),
+            column("ideal", equilibrium(Parameters::Ideal)),
+            column("(4) and (5)", equilibrium(Parameters::Compensator)),
+            column("rebate, (7) and (11)", equilibrium(Parameters::Rebate)),
             // TCP-NR reacts to the tax as to congestion.
             column("TCP-NR", |(q_c, tax): &(f64, f64)| {
-                format!("{:.2}", Parameters::Ideal.settles_at(q_c + tax, 0.0))
+                format!("{:.2}", Parameters::Ideal.equilibrium_window(q_c + tax, 0.0))
             }),
         ],
         CONGESTION.into_iter().flat_map(|q_c| TAXES.map(|tax| (q_c, tax))),
@@ -168,15 +173,15 @@ fn chart(cells: &Cells, path: Path) -> Chart {
 }
 
 /// Compares (1) with measured flows. Cost: 20 runs of 120 s at 10 and 20 Mbit/s per seed.
-pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let lossy: Vec<_> = over.error_rates.iter().copied().filter(|percent| *percent > 0).collect();
+pub fn rate_adaptation(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
+    let lossy: Vec<_> = extent.error_rates.iter().copied().filter(|percent| *percent > 0).collect();
     let points: Vec<_> = std::iter::once((NR, 0))
         .chain(SENDERS.into_iter().flat_map(|sender| lossy.iter().map(move |percent| (sender, *percent))))
         .collect();
-    let cells = measure(effort, &LARGE, &points, over)?;
+    let cells = measure(effort, &LARGE, &points, extent)?;
     Ok(Finding {
         charts: LARGE.map(|path| chart(&cells, path)).to_vec(),
-        tables: vec![arithmetic(), table(&cells)],
+        tables: vec![equilibrium_table(), table(&cells)],
         claims: claims(&cells),
         remarks: vec![
             "(5) neglects the ε in the denominator of (1). With (4) and (5), a decrease has the factor 2/(3 \
@@ -189,9 +194,9 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
 }
 
 fn claims(cells: &Cells) -> Vec<Claim> {
-    let compensated = apart(Parameters::Compensator, Parameters::Ideal);
-    let rebated = apart(Parameters::Rebate, Parameters::Compensator);
-    let settles = |gains: &[Mean]| (range(gains), Judged::all(gains.iter().map(Judged::similar)));
+    let compensated = differences(Parameters::Compensator, Parameters::Ideal);
+    let rebated = differences(Parameters::Rebate, Parameters::Compensator);
+    let compared_by_formula = |gains: &[Mean]| (range(gains), Judged::all(gains.iter().map(Judged::similar)));
     vec![
         found(
             At("§II-B"),
@@ -209,7 +214,7 @@ fn claims(cells: &Cells) -> Vec<Claim> {
             At("§II-B 3"),
             "“With q(t) = q^a(t), this is attained by adapting γ and ϵ as: …” (Here: equations (4) and (5).)",
             {
-                let (ours, judged) = settles(&compensated);
+                let (ours, judged) = compared_by_formula(&compensated);
                 let (measured, _) = compared(cells, COMPENSATOR);
                 (
                     format!(
@@ -226,7 +231,7 @@ fn claims(cells: &Cells) -> Vec<Claim> {
             "“In this section, we propose a tax-rebate approach as a close approximation of the compensation \
              scheme.”",
             {
-                let (ours, judged) = settles(&rebated);
+                let (ours, judged) = compared_by_formula(&rebated);
                 let (measured, _) = compared(cells, NR_PLUS);
                 (
                     format!(
@@ -252,16 +257,16 @@ mod tests {
     fn ideal_rate_follows_square_root_law() {
         for q_c in [1e-4, 1e-5] {
             let friendly = (1.5_f64 / q_c).sqrt();
-            assert!((Parameters::Ideal.settles_at(q_c, 0.3) / friendly - 1.0).abs() < 0.01, "{q_c}");
+            assert!((Parameters::Ideal.equilibrium_window(q_c, 0.3) / friendly - 1.0).abs() < 0.01, "{q_c}");
         }
     }
 
     /// Without a tax, all three parameter sets are the same.
     #[test]
     fn parameter_sets_are_equal_without_tax() {
-        let ideal = Parameters::Ideal.settles_at(1e-3, 0.0);
+        let ideal = Parameters::Ideal.equilibrium_window(1e-3, 0.0);
         for parameters in [Parameters::Compensator, Parameters::Rebate] {
-            let settled = parameters.settles_at(1e-3, 0.0);
+            let settled = parameters.equilibrium_window(1e-3, 0.0);
             assert!((settled / ideal - 1.0).abs() < 1e-9, "{parameters:?}: {settled}, {ideal}");
         }
     }

@@ -4,8 +4,8 @@
 
 use airtcp_sim::world::WorldError;
 
+use super::comparison::Comparison;
 use super::fairness::Shares;
-use super::grid::Grid;
 use super::sentences::{
     APPROXIMATIONS, IDEAL, NR_HALF, close_to_the_ideal, costs_22_and_52, improves_by_up_to_100,
     is_an_excellent_approximation, like_pr_plus, more_than_westwood, similar_observations,
@@ -27,82 +27,82 @@ const SITES: [(&str, Site); 9] = [
 ];
 
 /// The results on one path: Fig. 1 without and with link-layer retransmission, and the dumbbell of Fig. 3.
-struct Place {
-    loses: Grid,
-    reorders: Grid,
+struct PathResults {
+    loses: Comparison,
+    reorders: Comparison,
     shared: Shares,
 }
 
 /// A claim of the paper: the heading of its column, and the function that judges it.
-type Sentence = (&'static str, fn(&Place) -> Judged);
+type Sentence = (&'static str, fn(&PathResults) -> Judged);
 
 /// The claims about goodput or fairness that do not hold in their own figure, or hold narrowly.
 const SENTENCES: [Sentence; 11] = [
-    ("Fig. 2a: up to 100 %", |place| improves_by_up_to_100(&place.loses).1),
-    ("Fig. 2a: above TCP-W", |place| more_than_westwood(&place.loses, NR_PLUS).1),
-    ("Fig. 2b: like Fig. 2a", |place| similar_observations(&place.loses, Scheme::Pr).1),
-    ("Fig. 2c: PR near ideal", |place| close_to_the_ideal(&place.reorders, Scheme::Pr).1),
-    ("Fig. 2c: 130 %, above TCP-W", |place| up_to_130(&place.reorders).1),
-    ("Fig. 4: PR+ fairness", |place| place.shared.are_similar(PR_PLUS, PR)),
-    ("half tax: 22 %, 52 %", |place| costs_22_and_52(&place.loses, Scheme::Pr).1),
-    ("half tax: above TCP-W", |place| still_above_westwood(&place.loses, Scheme::Pr).1),
-    ("half tax: gains", |place| still_gains(&place.loses, Scheme::Pr).1),
-    ("RR+, DCR+ like PR+", |place| like_pr_plus(&place.loses).1),
-    ("§V: excellent approximation", |place| is_an_excellent_approximation(&place.loses).1),
+    ("Fig. 2a: up to 100 %", |path| improves_by_up_to_100(&path.loses).1),
+    ("Fig. 2a: above TCP-W", |path| more_than_westwood(&path.loses, NR_PLUS).1),
+    ("Fig. 2b: like Fig. 2a", |path| similar_observations(&path.loses, Scheme::Pr).1),
+    ("Fig. 2c: PR near ideal", |path| close_to_the_ideal(&path.reorders, Scheme::Pr).1),
+    ("Fig. 2c: 130 %, above TCP-W", |path| up_to_130(&path.reorders).1),
+    ("Fig. 4: PR+ fairness", |path| path.shared.are_similar(PR_PLUS, PR)),
+    ("half tax: 22 %, 52 %", |path| costs_22_and_52(&path.loses, Scheme::Pr).1),
+    ("half tax: above TCP-W", |path| still_above_westwood(&path.loses, Scheme::Pr).1),
+    ("half tax: gains", |path| still_gains(&path.loses, Scheme::Pr).1),
+    ("RR+, DCR+ like PR+", |path| like_pr_plus(&path.loses).1),
+    ("§V: excellent approximation", |path| is_an_excellent_approximation(&path.loses).1),
 ];
 
 /// A gain: the heading of its column, and its text.
-type Gain = (&'static str, fn(&Place) -> String);
+type Gain = (&'static str, fn(&PathResults) -> String);
 
 const GAINS: [Gain; 7] = [
-    ("TCP-NR+ over TCP-NR", |place| place.loses.gains_shown(NR_PLUS, NR)),
-    ("TCP-NR+ over TCP-W", |place| place.loses.gains_shown(NR_PLUS, W)),
-    ("TCP-PR+ over TCP-W", |place| place.loses.gains_shown(PR_PLUS, W)),
-    ("TCP-NR+: half over full tax", |place| place.loses.gains_shown(NR_HALF, NR_PLUS)),
-    ("TCP-PR+: half over full tax", |place| place.loses.gains_shown(Scheme::Pr.plus(Plus::Half), PR_PLUS)),
-    ("reordering: TCP-NR+ over TCP-NR", |place| place.reorders.gains_shown(NR_PLUS, NR)),
-    ("reordering: TCP-NR+ over TCP-W", |place| place.reorders.gains_shown(NR_PLUS, W)),
+    ("TCP-NR+ over TCP-NR", |path| path.loses.gains_shown(NR_PLUS, NR)),
+    ("TCP-NR+ over TCP-W", |path| path.loses.gains_shown(NR_PLUS, W)),
+    ("TCP-PR+ over TCP-W", |path| path.loses.gains_shown(PR_PLUS, W)),
+    ("TCP-NR+: half over full tax", |path| path.loses.gains_shown(NR_HALF, NR_PLUS)),
+    ("TCP-PR+: half over full tax", |path| path.loses.gains_shown(Scheme::Pr.plus(Plus::Half), PR_PLUS)),
+    ("reordering: TCP-NR+ over TCP-NR", |path| path.reorders.gains_shown(NR_PLUS, NR)),
+    ("reordering: TCP-NR+ over TCP-W", |path| path.reorders.gains_shown(NR_PLUS, W)),
 ];
 
 /// The name of a path, and the results on it.
-type Row = (&'static str, Place);
+type Row = (&'static str, PathResults);
 
-fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> {
+fn run(effort: &Effort, site: Site, extent: &Extent) -> Result<PathResults, WorldError> {
     let pluses = [Scheme::Rr, Scheme::Dcr].map(|scheme| scheme.plus(Plus::Full));
     let approximations = APPROXIMATIONS.map(|[plus, ideal, _]| [plus, ideal]);
     let mut loses: Vec<Variant> = vec![NR, W, NR_HALF, PR, Scheme::Pr.plus(Plus::Half)];
     loses.extend(approximations.into_iter().flatten().chain(pluses));
     // The delay of the dumbbell's access links changes by the same factor as the wire's.
     let dumbbell = Site { wire_ms: site.wire_ms * Site::DUMBBELL.wire_ms / Site::ORDINARY.wire_ms, ..site };
-    Ok(Place {
-        loses: Grid::run(effort, Radio::Loses, site, &loses, over)?,
-        reorders: Grid::run(effort, Radio::Reorders, site, &[NR, W, NR_PLUS, PR, IDEAL], over)?,
-        shared: Shares::run(effort, dumbbell, &[PR, PR_PLUS], over)?,
+    Ok(PathResults {
+        loses: Comparison::run(effort, Radio::Loses, site, &loses, extent)?,
+        reorders: Comparison::run(effort, Radio::Reorders, site, &[NR, W, NR_PLUS, PR, IDEAL], extent)?,
+        shared: Shares::run(effort, dumbbell, &[PR, PR_PLUS], extent)?,
     })
 }
 
 /// Judges each claim on each path, at a few error rates. Cost: 324 short runs per seed.
-pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let rates: Vec<_> = over.error_rates.iter().map(|percent| format!("{percent} %")).collect();
-    let places = SITES
+pub fn sensitivity_to_paths(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
+    let rates: Vec<_> = extent.error_rates.iter().map(|percent| format!("{percent} %")).collect();
+    let results = SITES
         .into_iter()
-        .map(|(name, site)| Ok((name, run(effort, site, over)?)))
+        .map(|(name, site)| Ok((name, run(effort, site, extent)?)))
         .collect::<Result<Vec<Row>, WorldError>>()?;
     let verdict =
-        |(heading, judge): Sentence| column(heading, move |(_, place): &&Row| judge(place).name().to_owned());
-    let gain = |(heading, shown): (&str, fn(&Place) -> String)| {
-        column(heading, move |(_, place): &&Row| shown(place))
+        |(heading, judge): Sentence| column(heading, move |(_, path): &&Row| judge(path).name().to_owned());
+    let gain = |(heading, shown): (&str, fn(&PathResults) -> String)| {
+        column(heading, move |(_, path): &&Row| shown(path))
     };
     let path = || column("path", |(name, _): &&Row| (*name).to_owned());
     let verdicts = Table::of(
         format!("Verdicts by path and claim, at error rates of {}", rates.join(", ")),
         [path()].into_iter().chain(SENTENCES.map(verdict)),
-        &places,
+        &results,
     );
     let gains = Table::of(
         format!("Gains in goodput by path, at error rates of {}", rates.join(", ")),
         [path()].into_iter().chain(GAINS.map(gain)),
-        &places,
+        &results,
     );
     Ok(Finding { tables: vec![verdicts, gains], ..Finding::default() })
 }

@@ -12,21 +12,23 @@ use airwire::time::{Duration, Instant};
 /// The error rates of a figure, and the length of its runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// In percent.
+    /// Packet error rates in percent.
     pub error_rates: &'static [u32],
     /// Start of the measurement. Earlier data does not count.
     pub from: Instant,
+    /// End of the runs.
     pub until: Instant,
 }
 
 impl Extent {
+    /// The error rates of the paper's figures.
     pub const FULL: Self = Self::of(&[0, 2, 4, 6, 8, 10, 12]);
     /// For claims about differences that are visible at any error rate.
     pub const FEW: Self = Self::of(&[2, 4, 8]);
     /// For many paths: fewer error rates and shorter runs.
     pub const SENSITIVITY: Self =
         Self { error_rates: &[2, 6], from: Instant::from_secs(50), until: Instant::from_secs(250) };
-    /// With the error rates at which the curves cross according to §IV-C.
+    /// For §IV-C, including the error rates at which it says that the curves cross.
     pub const UNDERESTIMATION: Self = Self::of(&[1, 2, 4, 7, 12]);
     /// For equation (1): the runs of `THEOREM`, at error rates that leave some congestion losses.
     pub const MODEL: Self = Self { error_rates: &[1, 2, 4], ..Self::THEOREM };
@@ -49,6 +51,7 @@ impl Extent {
 /// A sender: a TCP variant, with or without the rebate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Variant {
+    /// The TCP variant.
     pub scheme: Scheme,
     /// The "+" of the paper.
     pub plus: Plus,
@@ -57,27 +60,32 @@ pub struct Variant {
 /// The TCP variant without the rebate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scheme {
+    /// NewReno.
     NewReno,
     /// NewReno that knows which losses are due to congestion: the ideal differentiator (§II-B 2).
     IdealDifferentiator,
     /// TCP-PR that knows which losses are due to congestion.
     IdealPr,
-    /// With the time-varying filter.
+    /// Westwood with the time-varying filter.
     Westwood,
-    /// With the time-varying filter and another time constant, in milliseconds.
+    /// Westwood with the time-varying filter and another time constant, in milliseconds.
     WestwoodTau(u16),
-    /// With the constant coefficients of Westwood's published procedure.
+    /// Westwood with the constant coefficients of its published procedure.
     WestwoodConstant,
     /// TCP-PR on SACK.
     Pr,
+    /// TCP-PR on NewReno.
     PrOnNewReno,
+    /// RR-TCP.
     Rr,
+    /// TCP-DCR.
     Dcr,
 }
 
 /// The variant of the rebate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plus {
+    /// No rebate.
     None,
     /// The rebate for the whole tax, with the default rules.
     Full,
@@ -96,19 +104,26 @@ pub enum Plus {
 }
 
 impl Scheme {
+    /// Returns the sender without the rebate.
     pub const fn plain(self) -> Variant {
         Variant { scheme: self, plus: Plus::None }
     }
 
+    /// Returns the sender with this variant of the rebate.
     pub const fn plus(self, plus: Plus) -> Variant {
         Variant { scheme: self, plus }
     }
 }
 
+/// TCP-NR.
 pub const NR: Variant = Scheme::NewReno.plain();
+/// TCP-NR+.
 pub const NR_PLUS: Variant = Scheme::NewReno.plus(Plus::Full);
+/// TCP-W.
 pub const W: Variant = Scheme::Westwood.plain();
+/// TCP-PR.
 pub const PR: Variant = Scheme::Pr.plain();
+/// TCP-PR+.
 pub const PR_PLUS: Variant = Scheme::Pr.plus(Plus::Full);
 
 impl Variant {
@@ -180,13 +195,14 @@ pub struct Site {
     pub radio_mbit: u32,
     /// Queue in front of the radio link, in packets.
     pub queue: u32,
-    /// In bytes.
+    /// Maximum segment size in bytes.
     pub mss: u16,
 }
 
 impl Site {
     /// The path of the ns-2 runs that these runs are compared with.
     pub const ORDINARY: Self = Self { wire_ms: 50, radio_mbit: 2, queue: 50, mss: 1000 };
+    /// The dumbbell of Fig. 3.
     pub const DUMBBELL: Self = Self { wire_ms: 20, ..Self::ORDINARY };
 }
 

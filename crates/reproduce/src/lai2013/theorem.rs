@@ -1,16 +1,16 @@
 //! §III-C: Theorem 1, equation (16), compared with the measured throughput of flows.
 
-use airtcp::recovery::window::theorem_1;
+use airtcp::recovery::window;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
+use super::comparison::percent_shown;
 use super::flows::{Cells, LARGE, Path, Point, Row, Sample, calculated, exact, measure, measured, modelled};
-use super::grid::percent_shown;
 use super::setting::{Extent, NR_PLUS, Site};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column};
 
-/// Other paths, which show whether the verdict depends on the path. They do not decide it.
+/// Other paths. They show whether the verdict depends on the path, but they do not decide it.
 const OTHERS: [Path; 4] = [
     ("10 Mbit/s, access delay 100 ms", Site { wire_ms: 100, ..LARGE[0].1 }),
     ("10 Mbit/s, MSS 536 bytes", Site { mss: 536, ..LARGE[0].1 }),
@@ -19,7 +19,7 @@ const OTHERS: [Path; 4] = [
 ];
 
 fn predicted(sample: &Sample, tax: f64) -> f64 {
-    theorem_1(sample.round_trip, 0.0, tax, sample.congestion)
+    window::theorem_1(sample.round_trip, 0.0, tax, sample.congestion)
 }
 
 fn ratio(sample: &Sample, tax: f64) -> f64 {
@@ -27,21 +27,21 @@ fn ratio(sample: &Sample, tax: f64) -> f64 {
 }
 
 /// Relative difference of the measured throughput from (16), by error rate.
-fn off(cells: &Cells, path: Path) -> Vec<(u32, Mean)> {
-    let off = |point: &Point| {
-        let difference = modelled(cells, (path, *point), |sample, tax| ratio(sample, tax) - 1.0);
-        Some((point.1, Mean::of(&difference)?))
+fn differences(cells: &Cells, path: Path) -> Vec<(u32, Mean)> {
+    let difference = |point: &Point| {
+        let samples = modelled(cells, (path, *point), |sample, tax| ratio(sample, tax) - 1.0);
+        Some((point.1, Mean::of(&samples)?))
     };
-    cells.points().iter().filter_map(off).collect()
+    cells.points().iter().filter_map(difference).collect()
 }
 
 fn verdict(cells: &Cells, path: Path) -> Judged {
-    Judged::all(off(cells, path).iter().map(|(_, off)| Judged::similar(off)))
+    Judged::all(differences(cells, path).iter().map(|(_, difference)| Judged::similar(difference)))
 }
 
-fn said(cells: &Cells, path: Path) -> String {
-    let shown = |(at, off): (u32, Mean)| format!("{} at {at} %", percent_shown(&off));
-    format!("{}: {}", path.0, off(cells, path).into_iter().map(shown).collect::<Vec<_>>().join(", "))
+fn differences_shown(cells: &Cells, path: Path) -> String {
+    let shown = |(at, difference): (u32, Mean)| format!("{} at {at} %", percent_shown(&difference));
+    format!("{}: {}", path.0, differences(cells, path).into_iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
 fn table(cells: &Cells) -> Table {
@@ -62,7 +62,7 @@ fn table(cells: &Cells) -> Table {
 }
 
 fn chart(cells: &Cells, path: Path) -> Chart {
-    let theirs: Vec<_> = cells
+    let theorem: Vec<_> = cells
         .points()
         .iter()
         .map(|point| (f64::from(point.1), modelled(cells, (path, *point), predicted)))
@@ -73,22 +73,23 @@ fn chart(cells: &Cells, path: Path) -> Chart {
         y: Axis::new("throughput per flow, packets/s", Scale::Logarithmic),
         curves: vec![
             cells.line(path, "TCP-NR+", |(_, percent)| f64::from(percent), |sample| sample.throughput),
-            Curve::line("equation (16)", theirs.iter().map(|(x, samples)| (*x, samples.as_slice()))),
+            Curve::line("equation (16)", theorem.iter().map(|(x, samples)| (*x, samples.as_slice()))),
         ],
     }
 }
 
-pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let points: Vec<_> = over.error_rates.iter().map(|percent| (NR_PLUS, *percent)).collect();
+/// Compares (16) with the measured throughput of TCP-NR+ on several paths.
+pub fn theorem_1(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
+    let points: Vec<_> = extent.error_rates.iter().map(|percent| (NR_PLUS, *percent)).collect();
     let paths: Vec<_> = LARGE.into_iter().chain(OTHERS).collect();
-    let cells = measure(effort, &paths, &points, over)?;
-    let beside = |path: Path| format!("{}: {}", path.0, verdict(&cells, path).name());
+    let cells = measure(effort, &paths, &points, extent)?;
+    let on_other = |path: Path| format!("{}: {}", path.0, verdict(&cells, path).name());
     let approximately = claim(
         At("§III-C, Theorem 1"),
         "“The throughput of TCP-NR+ is approximately: (16)”",
         format!(
             "measured throughput compared with (16): {}",
-            LARGE.map(|path| said(&cells, path)).join("; ")
+            LARGE.map(|path| differences_shown(&cells, path)).join("; ")
         ),
         Judged::all(LARGE.map(|path| verdict(&cells, path))),
     );
@@ -96,24 +97,24 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         charts: paths.iter().map(|path| chart(&cells, *path)).collect(),
         tables: vec![table(&cells)],
         claims: vec![approximately, without_tax()],
-        remarks: vec![format!("Verdict on other paths: {}.", OTHERS.map(beside).join("; "))],
+        remarks: vec![format!("Verdict on other paths: {}.", OTHERS.map(on_other).join("; "))],
         ..Finding::default()
     })
 }
 
 /// Without a tax, (16) is the square-root law. This is calculated, without a run.
 fn without_tax() -> Claim {
-    let off = [1e-4, 1e-3, 1e-2, 1e-1].map(|q_c| {
+    let differences = [1e-4, 1e-3, 1e-2, 1e-1].map(|q_c| {
         let friendly = (1.5_f64 / q_c).sqrt() / 0.1;
-        theorem_1(0.1, 0.0, 0.0, q_c) / friendly - 1.0
+        window::theorem_1(0.1, 0.0, 0.0, q_c) / friendly - 1.0
     });
-    let largest = off.into_iter().map(f64::abs).fold(0.0, f64::max);
+    let largest = differences.into_iter().map(f64::abs).fold(0.0, f64::max);
     claim(
         At("§III-C"),
         "“It is worth noting that (16) reduces to … the throughput of a TCP-friendly flow defined in [7], \
          when q^wb = q^r = 0.”",
         format!("largest relative difference {largest:.0e}, for q^c from 1e-4 to 0.1"),
-        Judged::all(off.map(|off| Judged::similar(&exact(off)))),
+        Judged::all(differences.map(|difference| Judged::similar(&exact(difference)))),
     )
     .not_counted(Counts::ByConstruction("calculated, without a run".to_owned()))
 }
@@ -127,8 +128,11 @@ mod tests {
     /// 2 / (0.2126884 − 0.04) = 11.58155; divided by D = 0.2 s: 57.908 packets per second.
     #[test]
     fn equation_16_matches_hand_calculation() {
-        assert!((theorem_1(0.2, 0.0, 0.04, 0.02) - 57.908).abs() < 1e-3);
-        assert!((theorem_1(0.2, 0.01, 0.03, 0.02) - 57.908).abs() < 1e-3, "reordering is taxed as well");
+        assert!((window::theorem_1(0.2, 0.0, 0.04, 0.02) - 57.908).abs() < 1e-3);
+        assert!(
+            (window::theorem_1(0.2, 0.01, 0.03, 0.02) - 57.908).abs() < 1e-3,
+            "reordering is taxed as well"
+        );
     }
 
     #[test]
@@ -138,7 +142,7 @@ mod tests {
 
     #[test]
     fn throughput_decreases_with_congestion() {
-        let at = |q_c| theorem_1(0.1, 0.0, 0.02, q_c);
+        let at = |q_c| window::theorem_1(0.1, 0.0, 0.02, q_c);
         assert!(at(0.01) > at(0.02) && at(0.02) > at(0.05));
     }
 }

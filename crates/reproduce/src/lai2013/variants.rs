@@ -4,35 +4,35 @@
 
 use airtcp_sim::world::WorldError;
 
+use super::comparison::{Comparison, percent_shown};
 use super::goodput::TITLE;
-use super::grid::{Grid, percent_shown};
 use super::sentences::{APPROXIMATIONS, is_an_excellent_approximation, like_pr_plus};
 use super::setting::{Extent, NR, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
 use crate::{At, Effort, Finding, Judged, Table, claim};
 
 /// §V: the tax rebate compared with the compensation scheme.
-pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+pub fn approximation(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     let senders: Vec<_> = [NR, W].into_iter().chain(APPROXIMATIONS.into_iter().flatten()).collect();
-    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
-    let [[.., on_newreno], _] = APPROXIMATIONS;
-    let beside = |[_, ideal, differentiator]: [Variant; 3]| {
-        let gains = grid.gains_shown(ideal, differentiator);
+    let comparison = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &senders, extent)?;
+    let [[.., ideal_newreno], _] = APPROXIMATIONS;
+    let compensator_gain = |[_, ideal, differentiator]: [Variant; 3]| {
+        let gains = comparison.gains_shown(ideal, differentiator);
         format!("*{}* compared with *{}*: {gains}.", ideal.name(), differentiator.name())
     };
-    let mut remarks = APPROXIMATIONS.map(beside).to_vec();
-    let (ours, judged) = is_an_excellent_approximation(&grid);
+    let mut remarks = APPROXIMATIONS.map(compensator_gain).to_vec();
+    let (ours, judged) = is_an_excellent_approximation(&comparison);
     remarks.push(format!(
         "Gain of the ideal differentiator over TCP-W: {}. Where this gain is small, TCP-NR+ cannot gain much \
          over TCP-W either. NewReno is then limited by its recovery, with one retransmission per round trip, \
          and by its timeouts, but not by its window.",
-        grid.gains_shown(on_newreno, W)
+        comparison.gains_shown(ideal_newreno, W)
     ));
     Ok(Finding {
-        charts: vec![grid.chart(
+        charts: vec![comparison.chart(
             "The tax rebate, the ideal compensators and the ideal differentiators (not drawn in the paper)",
             &senders,
         )],
-        tables: vec![grid.table(TITLE)],
+        tables: vec![comparison.table(TITLE)],
         claims: vec![claim(
             At("§V"),
             "“A tax-rebate approach has been constructed as an excellent approximation of the compensation \
@@ -46,10 +46,11 @@ pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldErr
 }
 
 /// §III-A: the parameter α, and the choices that the paper leaves open in the algorithm.
-pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let of = |scheme: Scheme| [Plus::Alpha(20), Plus::Full, Plus::Alpha(30)].map(|plus| scheme.plus(plus));
-    let [nr_low, nr, nr_high] = of(Scheme::NewReno);
-    let [pr_low, pr, pr_high] = of(Scheme::Pr);
+pub fn rules(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
+    let alphas_of =
+        |scheme: Scheme| [Plus::Alpha(20), Plus::Full, Plus::Alpha(30)].map(|plus| scheme.plus(plus));
+    let [nr_low, nr, nr_high] = alphas_of(Scheme::NewReno);
+    let [pr_low, pr, pr_high] = alphas_of(Scheme::Pr);
     let rules = [Plus::Full, Plus::Unclamped, Plus::AtTimeouts, Plus::Literal];
     let others = [Plus::Unclamped, Plus::AtTimeouts, Plus::Literal];
     let filters = [
@@ -62,10 +63,14 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     senders.extend(filters);
     senders.extend(others.map(|plus| Scheme::NewReno.plus(plus)));
     senders.extend(others.map(|plus| Scheme::Pr.plus(plus)));
-    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let comparison = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &senders, extent)?;
     let alphas = [(nr_low, nr), (nr_high, nr), (pr_low, pr), (pr_high, pr)];
     let shown = |(other, ours): (Variant, Variant)| {
-        format!("{}: {}", other.name(), percent_shown(&grid.pooled(other, ours, &grid.rates(|_| true))))
+        format!(
+            "{}: {}",
+            other.name(),
+            percent_shown(&comparison.pooled(other, ours, &comparison.rates(|_| true)))
+        )
     };
     let mut table = Table::new(
         "Gains of the variants over TCP-W, by TCP-W's filter",
@@ -73,19 +78,19 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     );
     for scheme in [Scheme::NewReno, Scheme::Pr] {
         for sender in rules.map(|plus| scheme.plus(plus)) {
-            let against = filters.map(|other| grid.gains_shown(sender, other));
+            let against = filters.map(|other| comparison.gains_shown(sender, other));
             table.row([sender.name()].into_iter().chain(against));
         }
     }
-    let low = grid.rates(|percent| percent < 5);
-    let never = |plus: &Plus| {
+    let low = comparison.rates(|percent| percent < 5);
+    let never_above = |plus: &Plus| {
         let sender = Scheme::NewReno.plus(*plus);
-        let lost =
-            |filter: &Variant| Judged::better(&grid.pooled(sender, *filter, &low)) == Judged::DoesNotHold;
-        filters.iter().all(lost)
+        let is_below = |filter: &Variant| {
+            Judged::better(&comparison.pooled(sender, *filter, &low)) == Judged::DoesNotHold
+        };
+        filters.iter().all(is_below)
     };
-    let loses = rules.iter().all(never);
-    let range = match loses {
+    let range = match rules.iter().all(never_above) {
         true => "At error rates below 5 %, no variant of TCP-NR+ is above TCP-W, with any filter",
         false => {
             "Whether TCP-NR+ is above TCP-W at error rates below 5 % depends on the variant and the filter, \
@@ -93,12 +98,12 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         }
     };
     Ok(Finding {
-        tables: vec![table, grid.table(TITLE)],
+        tables: vec![table, comparison.table(TITLE)],
         claims: vec![claim(
             At("§III-A"),
             "“The results are similar when α is set to other values in the recommended range.”",
             format!("mean gain over α = 0.25: {}", alphas.map(shown).join("; ")),
-            Judged::all(alphas.map(|(other, ours)| grid.everywhere(other, ours, Judged::similar))),
+            Judged::all(alphas.map(|(other, ours)| comparison.everywhere(other, ours, Judged::similar))),
         )],
         remarks: vec![format!("{range}.")],
         ..Finding::default()
@@ -106,26 +111,28 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
 }
 
 /// §III, footnote 1: RR-TCP and TCP-DCR with the rebate.
-pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+pub fn other_differentiators(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     let schemes = [Scheme::Rr, Scheme::Dcr];
     let mut senders = vec![W, PR, PR_PLUS];
     senders.extend(schemes.iter().flat_map(|scheme| [scheme.plain(), scheme.plus(Plus::Full)]));
-    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
-    let all = grid.rates(|_| true);
-    let (ours, judged) = like_pr_plus(&grid);
+    let comparison = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &senders, extent)?;
+    let all = comparison.rates(|_| true);
+    let (ours, judged) = like_pr_plus(&comparison);
     let gains = schemes.map(|scheme| {
         let (plain, plus) = (scheme.plain(), scheme.plus(Plus::Full));
         format!(
             "Mean gain of {} over {}: {}; over TCP-W: {}.",
             plus.name(),
             plain.name(),
-            percent_shown(&grid.pooled(plus, plain, &all)),
-            percent_shown(&grid.pooled(plus, W, &all))
+            percent_shown(&comparison.pooled(plus, plain, &all)),
+            percent_shown(&comparison.pooled(plus, W, &all))
         )
     });
     Ok(Finding {
-        charts: vec![grid.chart("RR-TCP and TCP-DCR with the rebate (not drawn in the paper)", &senders)],
-        tables: vec![grid.table(TITLE)],
+        charts: vec![
+            comparison.chart("RR-TCP and TCP-DCR with the rebate (not drawn in the paper)", &senders),
+        ],
+        tables: vec![comparison.table(TITLE)],
         claims: vec![claim(
             At("§III, footnote 1"),
             "“The related discussion and results are similar to TCP-PR+ and thus omitted due to constraints \

@@ -14,29 +14,27 @@ use crate::{Effort, Found, Judged, Table, column, grid, mean};
 /// One flow in one run.
 #[derive(Clone, Copy, Serialize)]
 struct Sample {
-    /// In Mbit/s.
     #[serde(rename = "goodput, Mbit/s")]
     goodput: f64,
-    /// Spurious retransmissions as a share of all data packets.
     #[serde(rename = "spurious retransmissions, share of data packets")]
-    needless: f64,
+    spurious: f64,
 }
 
 fn goodput(sample: &Sample) -> f64 {
     sample.goodput
 }
 
-/// Senders by error rate in percent.
-pub(super) struct Grid {
+/// The goodput of senders by error rate in percent.
+pub(super) struct Comparison {
     extent: Extent,
     cells: grid::Grid<Variant, u32, Sample>,
 }
 
 /// Goodput of NewReno in ns-2.35 over the same path, in Mbit/s, by error rate in percent.
-const ORACLE: [(u32, f64); 7] =
+const NS2_GOODPUT: [(u32, f64); 7] =
     [(0, 1.923), (2, 0.474), (4, 0.308), (6, 0.236), (8, 0.193), (10, 0.161), (12, 0.135)];
 
-impl Grid {
+impl Comparison {
     pub(super) fn run(
         effort: &Effort,
         radio: Radio,
@@ -52,9 +50,9 @@ impl Grid {
                 |_, report| {
                     let flow = &report.flows[0];
                     let lost = report.dropped_by_queues + report.dropped_by_radio;
-                    let needless = flow.counters.resent().saturating_sub(lost) as f64;
-                    let needless = needless / flow.data_segments as f64;
-                    Sample { goodput: flow.goodput_bit_per_s / 1e6, needless }
+                    let spurious = flow.counters.resent().saturating_sub(lost) as f64;
+                    let spurious = spurious / flow.data_segments as f64;
+                    Sample { goodput: flow.goodput_bit_per_s / 1e6, spurious }
                 },
             )
         })?;
@@ -66,54 +64,63 @@ impl Grid {
         self.extent.error_rates.iter().copied().filter(|percent| *percent > 0 && wanted(*percent)).collect()
     }
 
-    /// Gain in goodput of `sender` over `over`, from pairs of runs with the same seed.
-    pub(super) fn gain(&self, sender: Variant, over: Variant, percent: u32) -> Mean {
-        self.cells.gain(sender, over, percent, goodput)
+    /// Gain in goodput of `sender` over `reference`, from pairs of runs with the same seed.
+    pub(super) fn gain(&self, sender: Variant, reference: Variant, percent: u32) -> Mean {
+        self.cells.gain(sender, reference, percent, goodput)
     }
 
     /// The gain per seed, averaged over several error rates.
-    fn gains(&self, sender: Variant, over: Variant, rates: &[u32]) -> Vec<f64> {
-        across(&self.cells.only(|percent| rates.contains(&percent)).gains(sender, over, goodput))
+    fn gains(&self, sender: Variant, reference: Variant, rates: &[u32]) -> Vec<f64> {
+        across(&self.cells.only(|percent| rates.contains(&percent)).gains(sender, reference, goodput))
     }
 
     /// The gain, averaged over several error rates.
-    pub(super) fn pooled(&self, sender: Variant, over: Variant, rates: &[u32]) -> Mean {
-        mean(&self.gains(sender, over, rates))
+    pub(super) fn pooled(&self, sender: Variant, reference: Variant, rates: &[u32]) -> Mean {
+        mean(&self.gains(sender, reference, rates))
     }
 
-    /// Pooled gain of `sender` over `over` at the rates `these`, minus the gain at the rates `those`.
-    pub(super) fn contrast(&self, sender: Variant, over: Variant, these: &[u32], those: &[u32]) -> Mean {
-        mean(&differences(&self.gains(sender, over, these), &self.gains(sender, over, those)))
+    /// Gain of `sender` over `reference`, averaged over `first_rates`, minus the gain averaged over `second_rates`.
+    pub(super) fn contrast(
+        &self,
+        sender: Variant,
+        reference: Variant,
+        first_rates: &[u32],
+        second_rates: &[u32],
+    ) -> Mean {
+        mean(&differences(
+            &self.gains(sender, reference, first_rates),
+            &self.gains(sender, reference, second_rates),
+        ))
     }
 
-    /// Judges the gain of `sender` over `over` at every error rate above zero.
+    /// Judges the gain of `sender` over `reference` at every error rate above zero.
     pub(super) fn everywhere(
         &self,
         sender: Variant,
-        over: Variant,
+        reference: Variant,
         judge: impl Fn(&Mean) -> Judged,
     ) -> Judged {
-        Judged::all(self.rates(|_| true).into_iter().map(|at| judge(&self.gain(sender, over, at))))
+        Judged::all(self.rates(|_| true).into_iter().map(|at| judge(&self.gain(sender, reference, at))))
     }
 
-    /// The error rate above zero with the largest gain, or with the smallest one, and this gain.
-    fn extreme(&self, sender: Variant, over: Variant, sign: f64) -> Option<(u32, Mean)> {
-        let gains = self.rates(|_| true).into_iter().map(|at| (at, self.gain(sender, over, at)));
+    /// The error rate above zero with the largest gain, and this gain. With a `sign` of −1, the smallest gain.
+    fn extreme(&self, sender: Variant, reference: Variant, sign: f64) -> Option<(u32, Mean)> {
+        let gains = self.rates(|_| true).into_iter().map(|at| (at, self.gain(sender, reference, at)));
         gains.max_by(|(_, one), (_, other)| (sign * one.mean).total_cmp(&(sign * other.mean)))
     }
 
     /// The deviation of a gain that the paper calculates from its repetitions with each sender.
-    fn tolerance(&self, sender: Variant, over: Variant, percent: u32) -> f64 {
-        let [with, without] = [sender, over].map(|sender| self.cells.at(sender, percent, goodput));
+    fn tolerance(&self, sender: Variant, reference: Variant, percent: u32) -> f64 {
+        let [with, without] = [sender, reference].map(|sender| self.cells.at(sender, percent, goodput));
         self.extent.scaled_to_the_paper(gain_of_repetitions(&with, &without, REPETITIONS))
     }
 
     /// A claim "up to `paper`": the largest mean gain, and whether it meets the paper's number.
-    pub(super) fn up_to(&self, sender: Variant, over: Variant, paper: f64) -> Found {
-        let Some((at, gain)) = self.extreme(sender, over, 1.0) else {
+    pub(super) fn up_to(&self, sender: Variant, reference: Variant, paper: f64) -> Found {
+        let Some((at, gain)) = self.extreme(sender, reference, 1.0) else {
             return (String::new(), Judged::Undecided);
         };
-        let tolerance = self.tolerance(sender, over, at);
+        let tolerance = self.tolerance(sender, reference, at);
         let text =
             format!("largest gain {} at {at} % (tolerance ± {:.0})", percent_shown(&gain), tolerance * 100.0);
         (text, Judged::effect(&gain, paper, tolerance))
@@ -136,8 +143,8 @@ impl Grid {
     }
 
     /// Share of spurious retransmissions in all data packets, averaged over the error rates above zero.
-    pub(super) fn needless(&self, sender: Variant) -> Mean {
-        mean(&across(&self.cells.only(|percent| percent > 0).of(sender, |sample| sample.needless)))
+    pub(super) fn spurious(&self, sender: Variant) -> Mean {
+        mean(&across(&self.cells.only(|percent| percent > 0).of(sender, |sample| sample.spurious)))
     }
 
     pub(super) fn table(&self, title: &str) -> Table {
@@ -148,12 +155,12 @@ impl Grid {
     }
 
     /// The table with an additional column for NewReno in ns-2.
-    pub(super) fn table_beside_ns2(&self, title: &str) -> Table {
+    pub(super) fn table_with_ns2(&self, title: &str) -> Table {
         let mut table = self.table(title);
         table.columns.insert(1, "TCP-NR in ns-2".to_owned());
         for (percent, row) in self.extent.error_rates.iter().zip(&mut table.rows) {
-            let oracle = ORACLE.iter().find(|(known, _)| known == percent);
-            row.insert(1, oracle.map_or_else(|| "–".to_owned(), |(_, goodput)| format!("{goodput:.3}")));
+            let in_ns2 = NS2_GOODPUT.iter().find(|(known, _)| known == percent);
+            row.insert(1, in_ns2.map_or_else(|| "–".to_owned(), |(_, goodput)| format!("{goodput:.3}")));
         }
         table
     }
@@ -169,10 +176,10 @@ impl Grid {
         }
     }
 
-    /// The same with the goodput of TCP-NR in ns-2.
-    pub(super) fn chart_beside_ns2(&self, title: &str, senders: &[Variant]) -> Chart {
+    /// The chart with the goodput of TCP-NR in ns-2.
+    pub(super) fn chart_with_ns2(&self, title: &str, senders: &[Variant]) -> Chart {
         let mut chart = self.chart(title, senders);
-        let known = ORACLE.iter().filter(|(percent, _)| self.extent.error_rates.contains(percent));
+        let known = NS2_GOODPUT.iter().filter(|(percent, _)| self.extent.error_rates.contains(percent));
         let points = known.map(|(percent, goodput)| {
             (f64::from(*percent), Mean { mean: *goodput, half_width: None, samples: 1 })
         });
@@ -182,8 +189,8 @@ impl Grid {
     }
 
     /// The gains at every error rate above zero, as text.
-    pub(super) fn gains_shown(&self, sender: Variant, over: Variant) -> String {
-        let shown = |at| format!("{} at {at} %", percent_shown(&self.gain(sender, over, at)));
+    pub(super) fn gains_shown(&self, sender: Variant, reference: Variant) -> String {
+        let shown = |at| format!("{} at {at} %", percent_shown(&self.gain(sender, reference, at)));
         self.rates(|_| true).into_iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 }
