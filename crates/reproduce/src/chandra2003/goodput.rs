@@ -20,9 +20,9 @@ const PAPER: [(f64, f64); 3] = [(3176.0, 2624.0), (3341.0, 2722.0), (3459.0, 273
 /// The paper does not state its duration. Over this time, Reno-TCP receives about as many packets here as in Table 3.
 const PAPER_SECONDS: f64 = 600.0;
 
-/// One direction at all bit error rates, the highest first.
+/// The runs in one direction at all bit error rates, the highest first.
 struct Curves {
-    way: Way,
+    direction: Way,
     errors: Errors,
     length: Duration,
     grid: Grid<Variant, Ber, Received>,
@@ -31,13 +31,13 @@ struct Curves {
 impl Curves {
     fn run(
         effort: &Effort,
-        (way, errors): Case,
+        (direction, errors): Case,
         senders: &[Variant],
         length: Duration,
     ) -> Result<Self, WorldError> {
-        let plan = |sender, (_, rate): Ber| Ok(Setting { errors, ..Setting::new(way, sender, rate) });
+        let plan = |sender, (_, rate): Ber| Ok(Setting { errors, ..Setting::new(direction, sender, rate) });
         let grid = Grid::run(senders, &BIT_ERROR_RATES, plan, |settings| count(effort, settings, length))?;
-        Ok(Self { way, errors, length, grid })
+        Ok(Self { direction, errors, length, grid })
     }
 
     /// Gains of E-TCP over Reno-TCP, by bit error rate, then by seed.
@@ -54,7 +54,7 @@ impl Curves {
         mean(&self.averages())
     }
 
-    /// "+40.1 ± 2.0 % at 1e-3, …"
+    /// The gains at all bit error rates, such as "+40.1 ± 2.0 % at 1e-3, …".
     fn listed(&self) -> String {
         let gains = self.gains();
         let names: Vec<_> = BIT_ERROR_RATES.iter().map(|(name, _)| format!("at {name}")).collect();
@@ -69,12 +69,12 @@ impl Curves {
         let ours = |heading: &str, sender| self.grid.column(heading, sender, 0, packets);
         let gain = |sender| move |ber: &Ber| percent(&self.grid.gain(sender, Reno, *ber, packets));
         let loss = |(_, rate): &Ber| {
-            let setting = Setting { errors: self.errors, ..Setting::new(self.way, Reno, *rate) };
+            let setting = Setting { errors: self.errors, ..Setting::new(self.direction, Reno, *rate) };
             format!("{:.3} %", 100.0 * setting.loss())
         };
         let seconds = self.length.as_secs_f64();
         Table::of(
-            format!("{}: packets received in {seconds} s{errors}", self.way.name()),
+            format!("{}: packets received in {seconds} s{errors}", self.direction.name()),
             [
                 column("BER", |(name, _): &Ber| (*name).to_owned()),
                 column("packet loss rate", loss),
@@ -93,7 +93,8 @@ impl Curves {
             let per_second = |counts: &Received| counts.packets / self.length.as_secs_f64();
             self.grid.line(sender, sender.name(), |(_, rate)| rate, per_second)
         };
-        let (etcp, reno) = PAPER[Way::ALL.iter().position(|way| *way == self.way).unwrap_or_default()];
+        let (etcp, reno) =
+            PAPER[Way::ALL.iter().position(|direction| *direction == self.direction).unwrap_or_default()];
         Chart {
             title: title.to_owned(),
             x: Axis::new("bit error rate", Scale::Logarithmic),
@@ -113,24 +114,26 @@ impl Curves {
         mean(&trends(&gains))
     }
 
-    /// E-TCP's sending rate compared with the lowest bit error rate, averaged over the other ones.
-    fn slower(&self) -> Mean {
-        let mut worse = self.grid.of(Etcp, |counts| counts.sent);
-        let least = worse.pop().unwrap_or_default();
-        mean(&across(&worse.iter().map(|sent| gains(sent, &least)).collect::<Vec<_>>()))
+    /// Change of E-TCP's sending rate from the lowest bit error rate to the others, averaged over the others.
+    fn sending_rate_over_lowest_ber(&self) -> Mean {
+        let mut others = self.grid.of(Etcp, |counts| counts.sent);
+        let lowest = others.pop().unwrap_or_default();
+        mean(&across(&others.iter().map(|sent| gains(sent, &lowest)).collect::<Vec<_>>()))
     }
 
-    /// E-TCP's sending rate compared with Reno-TCP's, averaged over all bit error rates except the lowest.
-    fn faster(&self) -> Mean {
+    /// Gain of E-TCP's sending rate over Reno-TCP's, averaged over all bit error rates except the lowest.
+    fn sending_rate_over_reno(&self) -> Mean {
         let mut gains = self.grid.gains(Etcp, Reno, |counts| counts.sent);
         gains.pop();
         mean(&across(&gains))
     }
 }
 
+/// Runs Fig. 6: data from a fixed to a mobile host.
 pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let curves = Curves::run(effort, (Way::FixedToMobile, Errors::InTotal), &SENDERS, length)?;
-    let (pooled, trend, slower, faster) = (curves.pooled(), curves.trend(), curves.slower(), curves.faster());
+    let (pooled, trend) = (curves.pooled(), curves.trend());
+    let (over_lowest, over_reno) = (curves.sending_rate_over_lowest_ber(), curves.sending_rate_over_reno());
     let early = curves.grid.pooled(EtcpEarly, Reno, packets);
     let claims = vec![
         claim(
@@ -166,12 +169,12 @@ pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             format!(
                 "E-TCP's sending rate, averaged over BERs 1e-3 to 1e-5: {} compared with Reno-TCP, {} compared \
                  with BER 1e-6",
-                percent(&faster),
-                percent(&slower)
+                percent(&over_reno),
+                percent(&over_lowest)
             ),
-            Judged::better(&faster),
+            Judged::better(&over_reno),
         )
-        .with(REFERENCE, BER_1E_6, Judged::similar(&slower)),
+        .with(REFERENCE, BER_1E_6, Judged::similar(&over_lowest)),
     ];
     Ok(Finding {
         tables: vec![curves.table()],
@@ -184,6 +187,7 @@ pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     })
 }
 
+/// Runs Fig. 7: data from a mobile to a fixed host.
 pub fn fig7(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let curves = Curves::run(effort, (Way::MobileToFixed, Errors::InTotal), &SENDERS, length)?;
     let pooled = curves.pooled();
@@ -203,16 +207,18 @@ pub fn fig7(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     })
 }
 
+/// Runs Fig. 8: data between two mobile hosts.
 pub fn fig8(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let run = |case, senders| Curves::run(effort, case, senders, length);
-    let both = run((Way::MobileToMobile, Errors::InTotal), &SENDERS)?;
-    let each = run((Way::MobileToMobile, Errors::OnEachRadio), &SENDERS)?;
+    let in_total = run((Way::MobileToMobile, Errors::InTotal), &SENDERS)?;
+    let on_each = run((Way::MobileToMobile, Errors::OnEachRadio), &SENDERS)?;
     // The directions with a single radio link, for comparison.
-    let one = run((Way::FixedToMobile, Errors::InTotal), &SENDERS[..2])?;
-    let back = run((Way::MobileToFixed, Errors::InTotal), &SENDERS[..2])?;
-    let pooled = both.pooled();
-    let over = [&one, &back].map(|other| mean(&differences(&both.averages(), &other.averages())));
-    let averages = [&one, &back, &both].map(Curves::pooled);
+    let to_mobile = run((Way::FixedToMobile, Errors::InTotal), &SENDERS[..2])?;
+    let to_fixed = run((Way::MobileToFixed, Errors::InTotal), &SENDERS[..2])?;
+    let pooled = in_total.pooled();
+    let excess =
+        [&to_mobile, &to_fixed].map(|other| mean(&differences(&in_total.averages(), &other.averages())));
+    let averages = [&to_mobile, &to_fixed, &in_total].map(Curves::pooled);
     let claims = vec![
         claim(
             At("§IV, Fig. 8"),
@@ -220,25 +226,28 @@ pub fn fig8(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
              Reno.”",
             format!(
                 "{}; {} on average. With these BERs on each radio link: {}; {} on average.",
-                both.listed(),
+                in_total.listed(),
                 percent(&pooled),
-                each.listed(),
-                percent(&each.pooled())
+                on_each.listed(),
+                percent(&on_each.pooled())
             ),
             Judged::better(&pooled),
         ),
         claim(
             At("Figs. 6 to 8"),
             "The gain is largest from mobile to mobile, averaged over all BERs",
-            format!("average gains: {}", listed(Way::ALL.iter().map(|way| way.name()).zip(averages)),),
-            Judged::all(over.iter().map(Judged::above_zero)),
+            format!(
+                "average gains: {}",
+                listed(Way::ALL.iter().map(|direction| direction.name()).zip(averages)),
+            ),
+            Judged::all(excess.iter().map(Judged::above_zero)),
         )
         .not_counted(Counts::Own("the paper says this only of BER 1e-3, in Table 3".to_owned())),
     ];
     Ok(Finding {
-        tables: vec![both.table(), each.table()],
+        tables: vec![in_total.table(), on_each.table()],
         charts: vec![
-            both.chart(
+            in_total.chart(
                 "Goodput comparisons at different BER on data transmission from mobile to mobile host",
             ),
         ],

@@ -28,7 +28,7 @@ pub(super) fn received(report: &Report) -> f64 {
     (report.flows[0].delivered / u64::from(MSS)) as f64
 }
 
-/// Runs every setting with every seed. `prepare` can request more recording, and `measure` reads the end of each run.
+/// Runs every setting with every seed. `prepare` can change what a run records, and `measure` reads each finished run.
 /// Returns the measurements by setting, then by seed.
 pub(super) fn watch<T: Clone + Send + Serialize + 'static>(
     effort: &Effort,
@@ -46,7 +46,7 @@ pub(super) fn watch<T: Clone + Send + Serialize + 'static>(
     effort.watch(&points, plan, |_, report, world| measure(report, world))
 }
 
-/// Runs every setting with every seed, and counts.
+/// Runs every setting with every seed and counts packets and timeouts.
 pub(super) fn count(
     effort: &Effort,
     settings: &[Setting],
@@ -67,8 +67,8 @@ pub(super) fn count(
 
 /// A share in percent.
 pub(super) fn share(share: &Mean) -> String {
-    let times = |value: f64| 100.0 * value;
-    let share = Mean { mean: times(share.mean), half_width: share.half_width.map(times), ..*share };
+    let percent = |value: f64| 100.0 * value;
+    let share = Mean { mean: percent(share.mean), half_width: share.half_width.map(percent), ..*share };
     format!("{} %", shown(&share, 1))
 }
 
@@ -80,6 +80,6 @@ pub(super) fn percent(gain: &Mean) -> String {
 
 /// Several gains with their names.
 pub(super) fn listed<'a>(shares: impl IntoIterator<Item = (&'a str, Mean)>) -> String {
-    let each = shares.into_iter().map(|(name, share)| format!("{} {name}", percent(&share)));
-    each.collect::<Vec<_>>().join(", ")
+    let named = shares.into_iter().map(|(name, share)| format!("{} {name}", percent(&share)));
+    named.collect::<Vec<_>>().join(", ")
 }

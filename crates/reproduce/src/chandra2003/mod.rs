@@ -1,19 +1,19 @@
 //! The figures of Chandra et al. 2003: E-TCP, which learns from marks in ACKs where a packet was lost.
 
 mod causes;
-mod free;
 mod goodput;
 mod measured;
 mod readings;
 pub mod setting;
 mod table3;
+mod unstated;
 mod window;
 
 use airwire::time::Duration;
 pub use causes::causes;
-pub use free::free;
 pub use goodput::{fig6, fig7, fig8};
 pub use table3::table3;
+pub use unstated::unstated;
 pub use window::window;
 
 pub(crate) use readings::FACTORS;
@@ -29,6 +29,7 @@ const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure
     Figure::new(Paper::Chandra2003, id, title, run)
 }
 
+/// All figures of the paper.
 pub const FIGURES: &[Figure] = &[
     figure("p4-table3", "Table 3: packets received with E-TCP and with Reno-TCP at BER 1e-3", |effort| {
         table3(effort, LENGTH)
@@ -51,6 +52,6 @@ pub const FIGURES: &[Figure] = &[
         |effort| window(effort, SHORT),
     ),
     figure("p4-free", "§V: gain of E-TCP with other values of parameters that the paper omits", |effort| {
-        free(effort, SHORT)
+        unstated(effort, SHORT)
     }),
 ];

@@ -9,7 +9,7 @@ use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-/// The smallest MSS that `airtcp` accepts from a peer. Table 2's 170 bit are 21 bytes, half of the headers alone.
+/// The smallest MSS that `airtcp` accepts from a peer. Table 2's 170 bit are 21 bytes, which is half of the headers.
 pub const MSS: u16 = 64;
 /// Window of both ends in segments (Table 2).
 const WINDOW: usize = 94;
@@ -29,17 +29,21 @@ pub const BIT_ERROR_RATES: [Ber; 4] = [("1e-3", 1e-3), ("1e-4", 1e-4), ("1e-5", 
 /// Direction of the data: `F to M`, `M to F` or `M to M`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
+    /// `F to M`.
     FixedToMobile,
+    /// `M to F`.
     MobileToFixed,
+    /// `M to M`.
     MobileToMobile,
 }
 
 impl Way {
+    /// All directions, in the order of Table 3.
     pub const ALL: [Self; 3] = [Self::FixedToMobile, Self::MobileToFixed, Self::MobileToMobile];
 
     /// All directions at all bit error rates.
     pub(super) fn cases() -> Vec<(Self, Ber)> {
-        Self::ALL.into_iter().flat_map(|way| BIT_ERROR_RATES.map(|ber| (way, ber))).collect()
+        Self::ALL.into_iter().flat_map(|direction| BIT_ERROR_RATES.map(|ber| (direction, ber))).collect()
     }
 
     /// The name in Table 3.
@@ -71,14 +75,18 @@ impl Way {
     }
 }
 
+/// A sender of the simulations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
+    /// Reno without marks.
     Reno,
+    /// E-TCP, which acts at the third duplicate ACK.
     Etcp,
     /// §V: "without having to wait until it has received three duplicate acknowledgments".
     EtcpEarly,
     /// Not in the paper: marks also count at a timeout.
     EtcpAtTimeouts,
+    /// NewReno without marks, which is not in the paper.
     NewReno,
 }
 
@@ -128,49 +136,56 @@ pub(super) const CASES: [Case; 4] = [
 /// Transmission time of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timing {
-    /// As for 170 bit at the paper's rates.
-    OfThePaper,
-    /// As for the packets here at the paper's rates. They are 4.9 times as large as 170 bit.
-    OfOurPackets,
+    /// The time of 170 bit at the paper's rates.
+    PaperPackets,
+    /// The time of the packets here at the paper's rates. They have 4.9 times 170 bit.
+    OurPackets,
 }
 
 /// One sender on one path. [`Setting::new`] takes the first three fields and sets the rest to the paper's values or
 /// to choices of this project.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setting {
-    pub way: Way,
+    /// The direction of the data.
+    pub direction: Way,
+    /// The sender of the data.
     pub sender: Variant,
+    /// The bit error rate of the path.
     pub bit_error_rate: f64,
+    /// The meaning of the bit error rate on a path with two radio links.
     pub errors: Errors,
+    /// The transmission time of a packet.
     pub timing: Timing,
     /// Capacity of a queue in packets.
     pub queue: u32,
     /// Delay of each radio link.
     pub radio_delay: Duration,
-    pub least_timeout: Duration,
+    /// Minimum RTO.
+    pub min_rto: Duration,
     /// Minimum ssthresh in segments (Table 2).
-    pub least_ssthresh: u32,
+    pub min_ssthresh: u32,
 }
 
 impl Setting {
-    pub const fn new(way: Way, sender: Variant, bit_error_rate: f64) -> Self {
+    /// Creates a setting with the paper's values.
+    pub const fn new(direction: Way, sender: Variant, bit_error_rate: f64) -> Self {
         Self {
-            way,
+            direction,
             sender,
             bit_error_rate,
             errors: Errors::InTotal,
-            timing: Timing::OfThePaper,
+            timing: Timing::PaperPackets,
             queue: 20,
             radio_delay: Duration::from_millis(1),
-            least_timeout: Duration::from_secs(1),
-            least_ssthresh: 1,
+            min_rto: Duration::from_secs(1),
+            min_ssthresh: 1,
         }
     }
 
     /// Loss rate of one radio link.
     pub fn packet_error_rate(&self) -> f64 {
         let share = match self.errors {
-            Errors::InTotal => self.way.radios().len() as f64,
+            Errors::InTotal => self.direction.radios().len() as f64,
             Errors::OnEachRadio => 1.0,
         };
         1.0 - (1.0 - self.bit_error_rate / share).powf(SEGMENT_BITS)
@@ -178,20 +193,20 @@ impl Setting {
 
     /// Loss rate over all radio links of the path.
     pub fn loss(&self) -> f64 {
-        1.0 - (1.0 - self.packet_error_rate()).powi(self.way.radios().len() as i32)
+        1.0 - (1.0 - self.packet_error_rate()).powi(self.direction.radios().len() as i32)
     }
 
     fn scenario(&self) -> Result<Scenario, WorldError> {
-        let mut scenario = Scenario::load(self.way.preset())?;
-        let longer = match self.timing {
-            Timing::OfThePaper => OUR_BITS / SEGMENT_BITS,
-            Timing::OfOurPackets => 1.0,
+        let mut scenario = Scenario::load(self.direction.preset())?;
+        let rate_factor = match self.timing {
+            Timing::PaperPackets => OUR_BITS / SEGMENT_BITS,
+            Timing::OurPackets => 1.0,
         };
-        let rate = |rate: f64| format!("{:.0}bit", rate * longer);
+        let rate = |rate: f64| format!("{:.0}bit", rate * rate_factor);
         scenario.set("wire.both.rate", &rate(WIRE))?;
         scenario.set("wire.both.queue.packets", &self.queue.to_string())?;
         let per = format!("{:.6}%", 100.0 * self.packet_error_rate());
-        for (link, errors) in self.way.radios() {
+        for (link, errors) in self.direction.radios() {
             scenario.set(&format!("{link}.both.rate"), &rate(RADIO))?;
             let delay = format!("{:.0}us", 1e6 * self.radio_delay.as_secs_f64());
             scenario.set(&format!("{link}.both.delay"), &delay)?;
@@ -201,9 +216,9 @@ impl Setting {
     }
 
     fn recipe(&self) -> Result<Recipe, WorldError> {
-        let (name, least) = (self.sender.recipe(), self.least_ssthresh);
-        let timeout = 1e3 * self.least_timeout.as_secs_f64();
-        Ok(format!("{name}+min-ssthresh={least}+min-rto={timeout:.0}").parse()?)
+        let (name, min_ssthresh) = (self.sender.recipe(), self.min_ssthresh);
+        let min_rto = 1e3 * self.min_rto.as_secs_f64();
+        Ok(format!("{name}+min-ssthresh={min_ssthresh}+min-rto={min_rto:.0}").parse()?)
     }
 
     /// A run with one endless flow. The caller sets the seed.
@@ -223,7 +238,7 @@ impl Setting {
         let ordinary = HostSpec::receiver();
         let receiving = HostSpec { profile: profile(ordinary.profile), recipe: ordinary.recipe };
         let endless = Length::Endless;
-        let (fixed, mobile, flow) = match self.way {
+        let (fixed, mobile, flow) = match self.direction {
             Way::FixedToMobile | Way::MobileToMobile => (sending, receiving, Flow::down(endless)),
             Way::MobileToFixed => (receiving, sending, Flow::up(endless)),
         };
@@ -249,7 +264,7 @@ mod tests {
     /// By hand: ln 0.999 = −0.00100050; times 170, −0.17008503; 1 − e^−0.17008503 = 0.15640.
     #[test]
     fn packet_loss_rate_matches_presets() {
-        let loss = |way, ber| Setting::new(way, Variant::Reno, ber).loss();
+        let loss = |direction, ber| Setting::new(direction, Variant::Reno, ber).loss();
         assert!((loss(Way::FixedToMobile, 1e-3) - 0.1564).abs() < 5e-5);
         assert!((loss(Way::FixedToMobile, 1e-4) - 0.01686).abs() < 5e-6);
         assert!((loss(Way::MobileToMobile, 1e-3) - 0.15637).abs() < 5e-6, "in total");
@@ -261,15 +276,15 @@ mod tests {
     /// 170 bit take 3.04 ms at 56 kbit/s, and 0.085 ms at 2 Mbit/s.
     #[test]
     fn transmission_time_matches_paper() {
-        for way in Way::ALL {
-            let scenario = Setting::new(way, Variant::Reno, 1e-3).scenario().unwrap();
+        for direction in Way::ALL {
+            let scenario = Setting::new(direction, Variant::Reno, 1e-3).scenario().unwrap();
             let rate = |link: &str| {
                 let rate = scenario.get(&format!("{link}.both.rate")).unwrap();
                 rate.as_str().unwrap().parse::<Rate>().unwrap().as_bits_per_second() as f64
             };
-            assert!((OUR_BITS / rate("wire") - 170.0 / 56e3).abs() < 1e-7, "{way:?}");
-            for (radio, _) in way.radios() {
-                assert!((OUR_BITS / rate(radio) - 170.0 / 2e6).abs() < 1e-9, "{way:?}");
+            assert!((OUR_BITS / rate("wire") - 170.0 / 56e3).abs() < 1e-7, "{direction:?}");
+            for (radio, _) in direction.radios() {
+                assert!((OUR_BITS / rate(radio) - 170.0 / 2e6).abs() < 1e-9, "{direction:?}");
             }
         }
     }

@@ -18,23 +18,20 @@ use crate::grid::Grid;
 use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
 const SENDERS: [Variant; 3] = [Reno, Etcp, EtcpEarly];
-/// Minimum timeout of all senders here, in seconds. A timer does not cause an earlier retransmission.
-const LEAST_TIMEOUT: f64 = 1.0;
+/// Minimum RTO of all senders here, in seconds. A timer does not cause an earlier retransmission.
+const MIN_RTO: f64 = 1.0;
 
 /// Measurements of one run.
 #[derive(Clone, Copy, Serialize)]
 struct OneRun {
     #[serde(rename = "packets received")]
     packets: f64,
-    /// Mean of cwnd over time, in segments.
     #[serde(rename = "mean of cwnd, segments")]
     cwnd: f64,
-    /// The share of detected losses that ACKs detected, and not a timeout.
     #[serde(rename = "share of losses detected by ACKs")]
     by_acks: f64,
-    /// The share of lost packets that were retransmitted within [`LEAST_TIMEOUT`].
     #[serde(rename = "share of lost packets retransmitted within 1 s")]
-    soon: f64,
+    share_within_min_rto: f64,
 }
 
 /// The mean of cwnd over time, up to `end`.
@@ -53,24 +50,24 @@ fn mean_window(decisions: &[Decision], end: Instant) -> f64 {
 }
 
 /// The time from the transmission of each lost packet to the next copy. Packets without a next copy are left out.
-fn repairs(lost: &[Dropped], sightings: &[DevicePacket]) -> Vec<f64> {
-    let left: BTreeMap<(u64, u32), Instant> = sightings
+fn retransmission_delays(lost: &[Dropped], packets_at_device: &[DevicePacket]) -> Vec<f64> {
+    let sent: BTreeMap<(u64, u32), Instant> = packets_at_device
         .iter()
-        .filter_map(|sighting| match sighting.kind {
-            PacketKind::Sent { offset, copy, .. } => Some(((offset, copy), sighting.at)),
+        .filter_map(|packet| match packet.kind {
+            PacketKind::Sent { offset, copy, .. } => Some(((offset, copy), packet.at)),
             PacketKind::Ack { .. } => None,
         })
         .collect();
-    let again = |lost: &Dropped| {
-        let next = left.get(&(lost.offset, lost.copy + 1))?;
+    let delay = |lost: &Dropped| {
+        let next = sent.get(&(lost.offset, lost.copy + 1))?;
         Some(next.saturating_since(lost.sent).as_secs_f64())
     };
-    lost.iter().filter_map(again).collect()
+    lost.iter().filter_map(delay).collect()
 }
 
-fn soon(repairs: &[f64]) -> f64 {
-    let soon = repairs.iter().filter(|seconds| **seconds < LEAST_TIMEOUT).count();
-    soon as f64 / repairs.len().max(1) as f64
+fn share_within_min_rto(retransmission_delays: &[f64]) -> f64 {
+    let share_within_min_rto = retransmission_delays.iter().filter(|seconds| **seconds < MIN_RTO).count();
+    share_within_min_rto as f64 / retransmission_delays.len().max(1) as f64
 }
 
 type Case = (Way, Ber);
@@ -79,24 +76,28 @@ type Runs = Grid<Variant, Case, OneRun>;
 impl OneRun {
     fn of(length: Duration, report: &Report, world: &mut World) -> Self {
         let counters = &report.flows[0].counters;
-        let found = counters.fast_retransmits + counters.timeouts;
+        let detected = counters.fast_retransmits + counters.timeouts;
         Self {
             packets: received(report),
             cwnd: mean_window(world.decisions(0), Instant::ZERO + length),
-            by_acks: counters.fast_retransmits as f64 / found.max(1) as f64,
-            soon: soon(&repairs(world.losses(0).as_slice(), world.device_packets(0))),
+            by_acks: counters.fast_retransmits as f64 / detected.max(1) as f64,
+            share_within_min_rto: share_within_min_rto(&retransmission_delays(
+                world.losses(0).as_slice(),
+                world.device_packets(0),
+            )),
         }
     }
 }
 
 fn run(effort: &Effort, length: Duration) -> Result<Runs, WorldError> {
-    let plan = |sender, (way, (_, rate)): Case| Ok(Setting::new(way, sender, rate));
+    let plan = |sender, (direction, (_, rate)): Case| Ok(Setting::new(direction, sender, rate));
     let packets = |run: &mut Run| run.flows[0].watch = Watch::Packets;
     Grid::run(&SENDERS, &Way::cases(), plan, |settings| {
         watch(effort, settings, length, packets, |report, world| OneRun::of(length, report, world))
     })
 }
 
+/// Measures congestion windows and the delay of retransmissions (§IV and §V).
 pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let runs = run(effort, length)?;
     Ok(Finding {
@@ -123,17 +124,17 @@ fn table(runs: &Runs, length: Duration) -> Table {
     Table::of(
         format!(
             "Means over {} s: congestion window, share of losses detected by ACKs and not by a timeout, and \
-             share of lost packets retransmitted within {LEAST_TIMEOUT} s",
+             share of lost packets retransmitted within {MIN_RTO} s",
             length.as_secs_f64()
         ),
         [
-            column("direction", |((way, _), _): &Row| way.name().to_owned()),
+            column("direction", |((direction, _), _): &Row| direction.name().to_owned()),
             column("BER", |((_, (name, _)), _): &Row| (*name).to_owned()),
             column("sender", |(_, sender): &Row| sender.name().to_owned()),
             column("packets received", number(|run| run.packets, 0)),
             column("window (segments)", number(|run| run.cwnd, 2)),
             column("detected by ACKs", part(|run| run.by_acks)),
-            column("retransmitted quickly", part(|run| run.soon)),
+            column("retransmitted quickly", part(|run| run.share_within_min_rto)),
         ],
         Way::cases().into_iter().flat_map(|case| SENDERS.map(|sender| (case, sender))),
     )
@@ -142,8 +143,8 @@ fn table(runs: &Runs, length: Duration) -> Table {
 fn claims(runs: &Runs) -> Vec<Claim> {
     let (windows, packets) =
         (runs.pooled(Etcp, Reno, |run| run.cwnd), runs.pooled(Etcp, Reno, |run| run.packets));
-    let found = runs.pooled(EtcpEarly, Etcp, |run| run.by_acks);
-    let sooner = runs.pooled(EtcpEarly, Etcp, |run| run.soon);
+    let by_acks = runs.pooled(EtcpEarly, Etcp, |run| run.by_acks);
+    let retransmitted_sooner = runs.pooled(EtcpEarly, Etcp, |run| run.share_within_min_rto);
     // As in Table 3.
     let worst = (Way::FixedToMobile, BIT_ERROR_RATES[0]);
     let at_worst = runs.gain(Etcp, Reno, worst, |run| run.cwnd);
@@ -182,26 +183,26 @@ fn claims(runs: &Runs) -> Vec<Claim> {
              until it has received three duplicate acknowledgments.”",
             format!(
                 "share of losses that ACKs detect: {} on the first mark, compared with three duplicate ACKs",
-                percent(&found)
+                percent(&by_acks)
             ),
-            Judged::better(&found),
+            Judged::better(&by_acks),
         ),
         claim(
             At("§V"),
             "“Furthermore, the sender can quickly retransmit the lost packets.”",
             format!(
-                "share of lost packets retransmitted within {LEAST_TIMEOUT} s on the first mark: {} compared \
+                "share of lost packets retransmitted within {MIN_RTO} s on the first mark: {} compared \
                  with three duplicate ACKs, {} compared with Reno-TCP",
-                percent(&sooner),
-                percent(&runs.pooled(EtcpEarly, Reno, |run| run.soon))
+                percent(&retransmitted_sooner),
+                percent(&runs.pooled(EtcpEarly, Reno, |run| run.share_within_min_rto))
             ),
-            Judged::better(&sooner),
+            Judged::better(&retransmitted_sooner),
         ),
     ]
 }
 
 fn chart(runs: &Runs) -> Chart {
-    let cases = Way::cases().into_iter().map(|(way, (ber, _))| format!("{}, {ber}", way.name()));
+    let cases = Way::cases().into_iter().map(|(direction, (ber, _))| format!("{}, {ber}", direction.name()));
     Chart {
         title: "Mean congestion window".to_owned(),
         x: Axis::new("direction and bit error rate", Scale::Names(cases.collect())),
@@ -249,7 +250,10 @@ mod tests {
             why: DropReason::Loss,
             stage: Some(0),
         };
-        let sightings = [sent(1, 1, 1), sent(2, 65, 1), sent(4, 1, 2), sent(9, 1, 3)];
-        assert_eq!(repairs(&[lost(1, 1, 1), lost(65, 1, 2), lost(1, 2, 4)], &sightings), [3.0, 5.0]);
+        let packets_at_device = [sent(1, 1, 1), sent(2, 65, 1), sent(4, 1, 2), sent(9, 1, 3)];
+        assert_eq!(
+            retransmission_delays(&[lost(1, 1, 1), lost(65, 1, 2), lost(1, 2, 4)], &packets_at_device),
+            [3.0, 5.0]
+        );
     }
 }

@@ -10,7 +10,7 @@ use super::setting::{BIT_ERROR_RATES, Ber, CASES, Case, Errors, Setting, Timing,
 use crate::grid::Grid;
 use crate::{At, Counts, Effort, Finding, Judged, Table, claim, column};
 
-/// One changed setting. It applies to E-TCP and Reno-TCP, unless it concerns only E-TCP.
+/// A change of one setting. It applies to E-TCP and Reno-TCP, unless it concerns only E-TCP.
 struct Change {
     name: &'static str,
     apply: fn(Setting) -> Setting,
@@ -26,22 +26,26 @@ const CHANGES: [Change; 9] = [
     },
     Change {
         name: "minimum timeout of 200 ms",
-        apply: |setting| Setting { least_timeout: Duration::from_millis(200), ..setting },
+        apply: |setting| Setting { min_rto: Duration::from_millis(200), ..setting },
     },
-    Change { name: "minimum ssthresh of 2", apply: |setting| Setting { least_ssthresh: 2, ..setting } },
+    Change { name: "minimum ssthresh of 2", apply: |setting| Setting { min_ssthresh: 2, ..setting } },
     Change {
         name: "4.9 times the transmission time",
-        apply: |setting| Setting { timing: Timing::OfOurPackets, ..setting },
+        apply: |setting| Setting { timing: Timing::OurPackets, ..setting },
     },
-    Change { name: "E-TCP acts on the first mark", apply: |setting| told(setting, Variant::EtcpEarly) },
-    Change { name: "E-TCP uses marks at timeouts", apply: |setting| told(setting, Variant::EtcpAtTimeouts) },
+    Change { name: "E-TCP acts on the first mark", apply: |setting| with_etcp(setting, Variant::EtcpEarly) },
+    Change {
+        name: "E-TCP uses marks at timeouts",
+        apply: |setting| with_etcp(setting, Variant::EtcpAtTimeouts),
+    },
 ];
 
-fn told(setting: Setting, sender: Variant) -> Setting {
+/// Replaces E-TCP by a variant of E-TCP.
+fn with_etcp(setting: Setting, sender: Variant) -> Setting {
     if setting.sender == Etcp { Setting { sender, ..setting } } else { setting }
 }
 
-/// The sender, at each bit error rate in each direction with each change, by its index in `CHANGES`.
+/// The packets by sender, change (its index in `CHANGES`), bit error rate and direction.
 type Packets = Grid<Variant, (usize, Ber, Case), Received>;
 
 fn run(effort: &Effort, length: Duration) -> Result<Packets, WorldError> {
@@ -50,8 +54,8 @@ fn run(effort: &Effort, length: Duration) -> Result<Packets, WorldError> {
         .flat_map(|change| BIT_ERROR_RATES.map(|ber| (change, ber)))
         .flat_map(|(change, ber)| CASES.map(|case| (change, ber, case)))
         .collect();
-    let plan = |sender, (change, (_, rate), (way, errors)): (usize, Ber, Case)| {
-        Ok((CHANGES[change].apply)(Setting { errors, ..Setting::new(way, sender, rate) }))
+    let plan = |sender, (change, (_, rate), (direction, errors)): (usize, Ber, Case)| {
+        Ok((CHANGES[change].apply)(Setting { errors, ..Setting::new(direction, sender, rate) }))
     };
     Grid::run(&[Reno, Etcp], &points, plan, |settings| count(effort, settings, length))
 }
@@ -68,14 +72,15 @@ fn table(runs: &Packets, ber: Ber) -> Table {
     )
 }
 
-pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
+/// Runs the sweep over parameters that the paper does not state (§V).
+pub fn unstated(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let runs = run(effort, length)?;
     let tables = BIT_ERROR_RATES.map(|ber| table(&runs, ber)).to_vec();
     // Each change, pooled over directions and bit error rates, without the second reading of the BER.
     let pooled: Vec<Mean> = (0..CHANGES.len())
         .map(|index| {
-            let these = runs.only(|(change, _, (_, errors))| change == index && errors == Errors::InTotal);
-            these.pooled(Etcp, Reno, packets)
+            let runs = runs.only(|(change, _, (_, errors))| change == index && errors == Errors::InTotal);
+            runs.pooled(Etcp, Reno, packets)
         })
         .collect();
     let by_gain =
@@ -91,7 +96,7 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             most.1.name
         )
     });
-    let each = runs.gain(Etcp, Reno, (0, BIT_ERROR_RATES[0], CASES[3]), packets);
+    let on_each_radio = runs.gain(Etcp, Reno, (0, BIT_ERROR_RATES[0], CASES[3]), packets);
     let claims = vec![claim(
         At("§V"),
         "“Simulation results show that our proposed solution provides better results compared with the \
@@ -99,7 +104,7 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
         format!(
             "gains with {} settings: {range}. As chosen, but with BER 1e-3 on each of two radio links: {}",
             CHANGES.len(),
-            percent(&each)
+            percent(&on_each_radio)
         ),
         Judged::all(pooled.iter().map(Judged::better)),
     )
