@@ -22,6 +22,8 @@
 //! paper, and `choices.md` its choices for details that the paper leaves open.
 //! `ranking` compares recipes from the whole catalogue on paths of each paper.
 
+#![warn(missing_docs)]
+
 mod central;
 pub mod chandra2003;
 pub mod chart;
