@@ -153,7 +153,7 @@ impl Path {
         self.deadlines.settle();
     }
 
-    /// Lets packets cross consecutive stages ahead of the clock, if these know at once when a packet leaves.
+    /// Lets packets cross consecutive stages ahead of the clock, if these stages know at once when a packet leaves.
     /// All results are the same, except for the order of packets of different directions that leave at the
     /// same time, and each packet takes fewer steps. `hosts` is an upper bound on the memory of
     /// the hosts' packets inside the path, in bytes. Without effect if the packets inside might come near the
@@ -202,8 +202,8 @@ impl Path {
         self.counters_at(self.now).background
     }
 
-    /// Like [`totals`](Self::totals), if nothing has happened since the last call except what the path
-    /// has carried ahead of the clock.
+    /// Counters of the hosts' packets at `now`. Since the last call, packets may only have crossed stages ahead of
+    /// the clock.
     pub fn totals_at(&self, now: Instant) -> PerDirection<Totals> {
         self.counters_at(now).hosts
     }

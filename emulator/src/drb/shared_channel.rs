@@ -15,8 +15,8 @@ use crate::packet::Direction;
 use crate::rlc::block_errors::BlockErrorProcess;
 use crate::rlc::service::Pdu;
 
-/// Number of processes in a slot with several transport blocks: each block has its own HARQ entity in the
-/// standards. Here they share the processes of all.
+/// Number of HARQ processes in a slot with several transport blocks. In the standards, each block has its own
+/// HARQ entity. Here, the blocks share the processes of all these entities.
 pub(super) struct SharedChannel {
     direction: Direction,
     harq: Harq<TransportBlock>,
@@ -52,9 +52,9 @@ pub(super) struct TransportBlock {
 
 /// The end of a transport block.
 pub(super) enum Decision {
-    /// HARQ retransmits it.
+    /// HARQ retransmits the block.
     Undecided,
-    /// It arrives.
+    /// The block arrives.
     Arrives,
     /// HARQ has lost the block with this number.
     Lost(u64),

@@ -28,7 +28,7 @@ pub(super) const POLL_PDU_NR: &Steps = &[
 ];
 pub(super) const POLL_PDU_LTE: &Steps =
     &[(4, 4, 1), (8, 8, 1), (16, 16, 1), (32, 32, 1), (64, 64, 1), (128, 128, 1), (256, 256, 1)];
-/// In kB.
+/// pollByte of NR, in kB.
 pub(super) const POLL_BYTE_NR: &Steps = &[
     (1, 2, 1),
     (5, 5, 1),
@@ -45,7 +45,7 @@ pub(super) const POLL_BYTE_NR: &Steps = &[
     (20_000, 30_000, 5_000),
     (40_000, 40_000, 1),
 ];
-/// In kB.
+/// pollByte of LTE, in kB.
 pub(super) const POLL_BYTE_LTE: &Steps =
     &[(25, 125, 25), (250, 500, 125), (750, 1_500, 250), (2_000, 3_000, 1_000)];
 pub(super) const MAX_RETX: &Steps = &[(1, 4, 1), (6, 6, 1), (8, 8, 1), (16, 16, 1), (32, 32, 1)];

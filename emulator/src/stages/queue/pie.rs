@@ -116,7 +116,7 @@ impl Pie {
     }
 
     /// Performs the updates that are due by `now`. Their inputs change only at arrivals and departures, so
-    /// the next of these can perform them all, and no timer is needed. `counters` must describe the queue
+    /// the next arrival or departure can perform all of them, and no timer is needed. `counters` must describe the queue
     /// since the last call.
     pub(super) fn catch_up(&mut self, config: &PieConfig, now: Instant, counters: &QueueCounters) {
         while self.next_update <= now {
