@@ -36,7 +36,7 @@ both = { model = "uniform", per = "0.5%" }
 const SERVER: &str = "10.83.0.2:80";
 /// Concurrent connections.
 const CLIENTS: u64 = 250;
-/// One in this many clients also requests long answers.
+/// Number of clients for each client that also requests long answers.
 const ONE_IN: u64 = 25;
 const LONG: u64 = 4_000_000;
 /// Socket timeout. No connection here stalls for this long.

@@ -216,7 +216,7 @@ impl Testbed {
         )))
     }
 
-    /// Ends the agents, with which `airlink` exits too.
+    /// Ends the agents. `airlink` then exits as well.
     fn close_pipes(&mut self) {
         self.mobile.orders = None;
         self.fixed.orders = None;

@@ -250,8 +250,8 @@ mod tests {
         fixture.writer.write(b"the end\n");
         assert!(fixture.writer.finish(TIMEOUT));
         let text = fixture.text();
-        // The unmarked_drops is reported once, or twice if the thread fetched the queue while lines were being
-        // dropped.
+        // The number of dropped lines is reported once, or twice if the thread fetched the queue while lines were
+        // being dropped.
         let gaps = text.lines().filter_map(|line| line.strip_suffix(" lines were dropped"));
         assert_eq!(gaps.map(|count| count.parse::<u64>().unwrap()).sum::<u64>(), dropped);
         assert_eq!(text.lines().last(), Some("the end"));

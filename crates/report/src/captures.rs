@@ -16,7 +16,7 @@ use crate::html::table::{Cell, Table};
 use crate::html::waterfall::{Waterfall, exchanges};
 use crate::html::{Experiment, Page, Run};
 
-/// Maximum number of connections whose verdict is at the top of the page. The table has the causes of all.
+/// Maximum number of connections whose verdict is at the top of the page. The table lists the causes of all connections.
 const VERDICTS: usize = 5;
 
 /// Limits on what is drawn.

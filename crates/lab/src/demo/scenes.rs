@@ -13,7 +13,7 @@ pub struct Scene {
     pub(super) scenario: &'static str,
     /// Bytes per transfer.
     pub(super) bytes: u64,
-    /// The first one is the reference, and the last one a kernel sender.
+    /// The senders. The first one is the reference, and the last one is a kernel sender.
     pub(super) senders: &'static [&'static str],
     pub(super) claims: &'static [Claim],
 }
