@@ -268,7 +268,10 @@ pub(super) const ANSWERS: &[Row] = &[
         "after a loss, a window that fills the bandwidth measured from the ACKs",
         "Casetti et al. 2002; Lai et al. 2013, §II",
     )
-    .parameters(&[Row::parameter(Question::Window, westwood::TAU).works_with("westwood")]),
+    .parameters(&[
+        Row::parameter(Question::Window, westwood::TAU).works_with("westwood"),
+        Row::parameter(Question::Window, westwood::CONSTANT).works_with("westwood"),
+    ]),
     Row::answer(
         "veno",
         Build::Window(|_| Box::<Veno>::default()),

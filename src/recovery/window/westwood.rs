@@ -2,21 +2,21 @@
 //! Wired/Wireless Networks*, Wireless Networks 8 (2002), §2 and §3): the rate at which ACKs return measures
 //! the bandwidth of the connection. After a loss, the window is set to fill exactly that bandwidth.
 //!
-//! Growth is the same as in [`Aimd`]. `BWE` is filtered from one sample per ACK with the coefficients of the
-//! published procedure, 19/21 and 1/21. `westwood-tau` selects the original filter, whose coefficients depend
-//! on the time Δ between two samples (Mascolo, Casetti, Gerla, Sanadidi, Wang: *TCP Westwood: Bandwidth
+//! Growth is the same as in [`Aimd`]. `BWE` is filtered from one sample per ACK. The coefficients of the filter
+//! depend on the time Δ between two samples (Mascolo, Casetti, Gerla, Sanadidi, Wang: *TCP Westwood: Bandwidth
 //! Estimation for Enhanced Transport over Wireless Links*, MobiCom 2001, §2.2):
 //!
 //! > α = (2τ − Δ) / (2τ + Δ), BWE ← α·BWE + (1 − α)·(b_k + b_(k−1)) / 2.
 //!
 //! This is Tustin's transform of the low-pass filter τ·BWE' + BWE = b. The filter follows its input only with
 //! at least two samples per τ (Nyquist). Therefore each time τ/m without an ACK, m ≥ 2, adds a virtual sample
-//! of zero. With Δ = τ/10, the filter has the coefficients of the procedure.
+//! of zero. With Δ = τ/10, the filter has the constant coefficients of the published procedure, 19/21 and
+//! 1/21. `westwood-constant` selects these.
 //!
 //! ACKs are counted by the procedure `AckedCount`, so that a cumulative ACK does not count segments again
 //! that earlier duplicate ACKs have counted.
 //!
-//! - Choice: m = 2. After samples of zero, the next sample is still the acknowledged amount divided by the
+//! - Choice: τ = 500 ms and m = 2. After samples of zero, the next sample is still the acknowledged amount divided by the
 //!   time since the last ACK, and the last step of the filter covers the time since the last zero.
 //! - Choice: the filter begins with its first sample. If it began with zero, the first loss of a connection
 //!   would be expensive.
@@ -36,8 +36,15 @@ use crate::recovery::{Ack, View};
 pub(crate) const TAU: Parameter = Parameter::number(
     "westwood-tau",
     (1.0, 60_000.0, "ms"),
-    "westwood: time constant of a filter that depends on the time between ACKs",
+    "westwood: time constant of the bandwidth filter (500)",
     "Mascolo et al. 2001, §2.2",
+);
+
+pub(crate) const CONSTANT: Parameter = Parameter::word(
+    "westwood-constant",
+    TAU.subject,
+    "westwood: constant coefficients of the bandwidth filter, 19/21 and 1/21",
+    "Casetti et al. 2002, §2",
 );
 
 /// m: minimum number of samples per τ.
@@ -53,13 +60,18 @@ pub(crate) struct Westwood {
 }
 
 /// The filter that computes BWE from the samples.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 enum Filter {
     /// The coefficients of the procedure, 19/21 and 1/21.
-    #[default]
     Constant,
     /// Coefficients that depend on the time between samples, with the time constant τ in seconds.
     TimeVarying { tau: f64 },
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self::TimeVarying { tau: 0.5 }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -79,8 +91,11 @@ struct Bandwidth {
 
 impl Westwood {
     pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
-        let tau = arguments.number(&TAU);
-        let filter = tau.map_or(Filter::Constant, |tau| Filter::TimeVarying { tau: tau / 1e3 });
+        let filter = match arguments.number(&TAU) {
+            _ if arguments.has(&CONSTANT) => Filter::Constant,
+            Some(tau) => Filter::TimeVarying { tau: tau / 1e3 },
+            None => Filter::default(),
+        };
         Self { bandwidth: Bandwidth { filter, ..Bandwidth::default() }, ..Self::default() }
     }
 }
@@ -234,7 +249,8 @@ mod tests {
             sender.wait(Duration::from_secs(3)).dupacks(3);
             sender.cc().ssthresh
         };
-        assert!(ssthresh("westwood+westwood-tau=500ms") < 0.5 * ssthresh("westwood"));
+        assert!(ssthresh("westwood") < 0.5 * ssthresh("westwood+westwood-constant"));
+        assert_eq!(ssthresh("westwood"), ssthresh("westwood+westwood-tau=500ms"));
     }
 
     #[test]

@@ -39,12 +39,14 @@ fn window(run: &mut Run, segments: usize) -> Result<(), WorldError> {
     Ok(())
 }
 
-/// Changes the senders with the time-varying filter at the chosen τ.
+/// Changes the senders whose recipe does not name a filter.
 fn tau(run: &mut Run, milliseconds: &str) -> Result<(), WorldError> {
     let flows = run.flows.iter_mut().filter_map(|flow| flow.recipe.as_mut());
     for recipe in flows.chain([&mut run.fixed.recipe]) {
-        let changed = recipe.to_string().replace("westwood-tau=500", &format!("westwood-tau={milliseconds}"));
-        *recipe = changed.parse::<Recipe>()?;
+        let named = recipe.to_string();
+        if named.split('+').any(|part| part == "westwood") && !named.contains("westwood-") {
+            *recipe = format!("{named}+westwood-tau={milliseconds}").parse::<Recipe>()?;
+        }
     }
     Ok(())
 }
