@@ -60,7 +60,7 @@ pub(super) fn figure_15(effort: &Effort) -> Result<Finding, WorldError> {
     let title = "Fig. 15: time-sequence graph, proposed algorithm with SACK";
     Ok(Finding {
         tables: vec![table(&timelines), swept(&timelines)],
-        charts: vec![timelines.sack[0].sequence_chart(title)],
+        charts: vec![timelines.sack[0].sequence_chart(title, &[])],
         claims: claims(&timelines),
         ..Finding::default()
     })

@@ -172,8 +172,9 @@ impl Timeline {
         *self.progress.iter().find(|(_, acked)| *acked >= octets).unwrap_or(&(f64::INFINITY, 0))
     }
 
-    /// The time-sequence graph around the loss.
-    pub(super) fn sequence_chart(&self, title: &str) -> Chart {
+    /// The time-sequence graph around the loss. `paper`: times of FIRST's retransmissions in the paper, in seconds after
+    /// the first timeout.
+    pub(super) fn sequence_chart(&self, title: &str, paper: &[f64]) -> Chart {
         let shown = |at: f64| (-4.0..9.0).contains(&self.since(at));
         let segments = |retransmissions: bool| {
             let sent = self.sent.iter();
@@ -187,14 +188,16 @@ impl Timeline {
             y: Axis::new("segment", Scale::FromZero),
             curves: vec![
                 Curve::dots("segments", segments(false)),
-                Curve::dots("retransmissions (R)", segments(true)),
+                Curve::dots("retransmissions (R)", segments(true))
+                    .beside(paper.iter().map(|since| (*since, FIRST as f64))),
                 Curve::dots("ACKs", acks.map(|(at, segment)| (self.since(*at), *segment as f64))),
             ],
         }
     }
 
-    /// The sender's state variables around the loss.
-    pub(super) fn window_chart(&self, title: &str) -> Chart {
+    /// The sender's state variables around the loss. `paper`: an ssthresh in the paper, with its time in seconds after the
+    /// first timeout.
+    pub(super) fn window_chart(&self, title: &str, paper: Option<(f64, f64)>) -> Chart {
         let shown = |at: f64| (-4.0..9.0).contains(&self.since(at));
         let curve = |name: &str, value: fn(&(f64, f64, f64)) -> f64| {
             let windows = self.windows.iter().filter(|window| shown(window.0) && value(window).is_finite());
@@ -205,7 +208,10 @@ impl Timeline {
             title: title.to_owned(),
             x: Axis::new("seconds after the first timeout", Scale::ValueRange),
             y: Axis::new("segments", Scale::FromZero),
-            curves: vec![curve("cwnd", |window| window.1), curve("ssthresh", |window| window.2)],
+            curves: vec![
+                curve("cwnd", |window| window.1),
+                curve("ssthresh", |window| window.2).beside(paper),
+            ],
         }
     }
 }

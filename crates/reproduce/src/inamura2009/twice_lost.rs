@@ -20,7 +20,7 @@ pub(super) const TWICE: &str = "segment 22 retransmission 1";
 /// With this handover and ns-2's timer, the 25th duplicate ACK comes 4.0 s after the timeout, as in the paper.
 pub(super) const HANDOVER: &str = "4.23s";
 /// For RFC 6298's timer, which is shorter. With `HANDOVER` it would fire a second time before any duplicate ACK.
-const SHORT_HANDOVER: &str = "3.3s";
+pub(super) const SHORT_HANDOVER: &str = "3.3s";
 pub(super) const HANDOVERS: [&str; 5] = [SHORT_HANDOVER, "3.6s", "3.9s", HANDOVER, "5s"];
 
 pub(super) const WITHOUT: &str = "newreno";
@@ -154,8 +154,14 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         ],
     );
     let charts = vec![
-        fast.sequence_chart("Fig. 12 (a): time-sequence graph, Fast Timeout"),
-        fast.window_chart("Fig. 12 (b): sender state variables, Fast Timeout"),
+        fast.sequence_chart(
+            "Fig. 12 (a): time-sequence graph, Fast Timeout",
+            &[0.0, SECOND_TIMEOUT - TIMEOUT],
+        ),
+        fast.window_chart(
+            "Fig. 12 (b): sender state variables, Fast Timeout",
+            Some((ACCEPTABLE - TIMEOUT, 2.0)),
+        ),
     ];
     Ok(Finding {
         tables: vec![table, by_handover(effort)?],
@@ -323,8 +329,11 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
         .not_counted(Counts::ByConstruction(PRESCRIBED.to_owned())),
     ];
     let charts = vec![
-        ns2.sequence_chart("Fig. 13 (a): time-sequence graph, proposed algorithms"),
-        ns2.window_chart("Fig. 13 (b): sender state variables, proposed algorithms"),
+        ns2.sequence_chart(
+            "Fig. 13 (a): time-sequence graph, proposed algorithms",
+            &[0.0, DUPACK_25 - TIMEOUT],
+        ),
+        ns2.window_chart("Fig. 13 (b): sender state variables, proposed algorithms", None),
     ];
     Ok(Finding { tables: vec![table], charts, claims, ..Finding::default() })
 }
