@@ -6,9 +6,9 @@ pub const FIRST: u64 = 22;
 /// SND.HIGH: the last segment sent before the timeout.
 pub const SND_HIGH: u64 = 43;
 
-pub(super) const MSS: u16 = 1460;
+pub(crate) const MSS: u16 = 1460;
 /// Receive window in segments, which never limits the sender here.
-pub(super) const WINDOW: usize = 128;
+pub(crate) const WINDOW: usize = 128;
 pub(super) const SEGMENTS: u64 = 2000;
 
 /// A scenario that drops the packets in `drop`. `handover` is the duration of a handover that begins when segment 21

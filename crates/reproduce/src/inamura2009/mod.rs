@@ -21,6 +21,11 @@ const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure
     Figure::new(Paper::Inamura2009, id, title, run)
 }
 
+/// The path of Figs. 12 to 15 for senders with RFC 6298's timer.
+pub(crate) fn lost_retransmission() -> String {
+    handover::path(&[twice_lost::ONCE, twice_lost::TWICE], Some(twice_lost::SHORT_HANDOVER))
+}
+
 /// These figures have no handover.
 const NO_HANDOVER: &[&str] = &[readings::HANDOVER];
 

@@ -8,44 +8,49 @@ use airlink::scenario::{Scenario, StageConfig};
 use airlink::stages::loss::{LossConfig, Model};
 use airlink::stages::queue::Bounds;
 use airlink::stages::traffic::Source;
+use airwire::direction::Direction;
 use airwire::units::{Probability, Rate};
 
 /// Size of the IPv4 and TCP headers without options, in bytes.
 const HEADERS: f64 = 40.0;
 
-/// Capacity × (1 − loss) in bit/s of payload. This is the payload of segments with `mss` bytes that the narrowest
-/// link can carry, without the 40 bytes of headers, minus the losses on this link and after it.
+/// Capacity × (1 − loss) in bit/s of payload in one direction. This is the payload of segments with `mss` bytes that the
+/// narrowest link can carry, without the 40 bytes of headers, minus the losses on this link and after it.
 ///
 /// Constant traffic that no queue drops is subtracted, because no sender can use its share. On/off sources are not
 /// subtracted, because an aggressive sender displaces them in a bounded queue. So the result is an upper bound.
-pub(super) fn most(scenario: &Scenario, mss: u16) -> f64 {
+pub(super) fn most(scenario: &Scenario, mss: u16, direction: Direction) -> f64 {
     let packet = f64::from(mss) + HEADERS;
     let mut most = f64::INFINITY;
     let mut constant: Vec<(&str, f64)> = Vec::new();
-    for stage in &scenario.stages {
+    let mut stages: Vec<_> = scenario.stages.iter().collect();
+    if direction == Direction::Up {
+        stages.reverse();
+    }
+    for stage in stages {
         match &stage.config {
             StageConfig::Traffic(ways) => {
-                if let Some(traffic) = ways.down.as_ref().filter(|traffic| traffic.source == Source::Cbr) {
+                if let Some(traffic) = ways.get(direction).filter(|traffic| traffic.source == Source::Cbr) {
                     constant.push((&traffic.leaves_after, f64::from(traffic.sources) * bits(traffic.rate)));
                 }
             }
             StageConfig::Link(ways) => {
-                if let Some((rate, link)) = ways.down.as_ref().and_then(|link| Some((link.rate?, link))) {
+                if let Some((rate, link)) = ways.get(direction).and_then(|link| Some((link.rate?, link))) {
                     let unbounded = link.queue.bounds == Bounds::default();
                     let taken: f64 = constant.iter().map(|(_, rate)| rate).filter(|_| unbounded).sum();
                     most = most.min(bits(rate) - taken);
                 }
             }
             StageConfig::Loss(ways) => {
-                most *= 1.0 - ways.down.as_ref().map_or(0.0, |loss| damaged(loss, packet));
+                most *= 1.0 - ways.get(direction).map_or(0.0, |loss| damaged(loss, packet));
             }
             StageConfig::Arq(ways) => {
-                if let Some(arq) = &ways.down {
+                if let Some(arq) = ways.get(direction) {
                     // Every transmission occupies the link, and this share of them arrives.
                     most = most.min(bits(arq.rate) * (1.0 - arq.per.value()));
                 }
             }
-            StageConfig::Rlc(rlc) => most = most.min(of_bearer(rlc, packet)),
+            StageConfig::Rlc(rlc) => most = most.min(of_downlink_bearer(rlc, packet)),
             // These stages take no capacity or are not on the papers' paths. Ignoring one keeps the result an upper
             // bound.
             StageConfig::Station(_)
@@ -84,7 +89,7 @@ fn damaged(loss: &LossConfig, packet: f64) -> f64 {
 
 /// Bit/s of packets that RLC delivers. A share of 1 − BLER of all transmissions arrives, including retransmissions.
 /// If a PDU fails n times, RLC discards its packet, and the transmissions of the packet's other PDUs are wasted.
-fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
+fn of_downlink_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
     /// Header of an AMD PDU in bytes (TS 25.322 §9.2.1.4), without length indicators.
     const HEADER: f64 = 2.0;
     let channel = &rlc.down.channel;
@@ -132,12 +137,17 @@ mod tests {
             250.0 * 0.98 * 0.96,
             // RLC gives up one of 10^11 PDUs.
             384.0 * 0.9 * 1460.0 / 1500.0,
+            384.0 * 0.9 * 1460.0 / 1500.0,
             // Three transmissions: RLC gives up one of 1000 PDUs, and a packet has 37.5 PDUs.
             384.0 * 0.9 * 0.999_f64.powf(36.5) * 1460.0 / 1500.0,
+            // The interruption and the two listed losses are ignored.
+            384.0 * 1460.0 / 1500.0,
             2000.0 * 0.96 * 1000.0 / 1040.0,
             2000.0 * 0.96 * 1000.0 / 1040.0,
             wire * 0.999_f64.powi(170) * 64.0 / 104.0,
             wire * 0.9999_f64.powi(170) * 64.0 / 104.0,
+            // The radio link before the wire loses data, but carries more than the wire.
+            wire * 64.0 / 104.0,
             // Half of the bit errors are on the radio link before the wire.
             wire * 0.9995_f64.powi(170) * 64.0 / 104.0,
         ];
@@ -157,20 +167,23 @@ mod tests {
         let voice = place.paper == Paper::Pan2004;
         let rate =
             if voice { 64e3 } else { 1.5 * place.most().unwrap() * packet as f64 / f64::from(place.mss) };
+        let way = if place.uplink { "up" } else { "down" };
         let datagrams = format!(
             "schema = 1\n[[stage]]\nkind = \"traffic\"\nname = \"datagrams\"\n\
-             down = {{ source = \"cbr\", rate = \"{rate:.0}bit\", packet = \"{packet}B\", leaves_after = \"end\" }}\n\
+             {way} = {{ source = \"cbr\", rate = \"{rate:.0}bit\", packet = \"{packet}B\", leaves_after = \"end\" }}\n\
              [[stage]]\nkind = \"link\"\nname = \"end\"\n"
         );
         let [source, end] =
             <[_; 2]>::try_from(Scenario::parse(&datagrams, "datagrams").unwrap().stages).unwrap();
         let mut scenario = plan.scenario.clone();
         scenario.stages.retain(|stage| !stage.name.starts_with("cross-traffic"));
-        let last = scenario.stages.last().unwrap().name.clone();
-        scenario.stages.insert(0, source);
-        scenario.stages.push(end);
+        let (first, last) = if place.uplink { (end, source) } else { (source, end) };
+        let nearest = if place.uplink { scenario.stages.first() } else { scenario.stages.last() };
+        let nearest = nearest.unwrap().name.clone();
+        scenario.stages.insert(0, first);
+        scenario.stages.push(last);
         let report = run(&Run { scenario, seed: 1, flows: Vec::new(), ..plan }).unwrap();
-        let arrived = &report.stages[&last]["down"];
+        let arrived = &report.stages[&nearest][way];
         let arrived =
             arrived.get("packets_out").or_else(|| arrived.get("delivered")).unwrap().as_f64().unwrap();
         // Voice and datagrams have the same number and size of packets.

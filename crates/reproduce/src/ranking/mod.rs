@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airtcp_sim::world::WorldError;
 
-use self::candidates::{CEILING, KNOWN, TODAYS, proposals, proposals_today, singles};
+use self::candidates::{KNOWN, ORACLES, TODAYS, proposals, proposals_today, singles};
 use self::places::PLACES;
 use self::scores::{Scores, evaluate};
 use self::search::{BEAM, Search, USEFUL, best};
@@ -83,7 +83,7 @@ fn beginning() -> BTreeSet<String> {
 
 /// The recipes that are always in the final.
 fn named() -> Vec<String> {
-    KNOWN.into_iter().chain(proposals()).chain(CEILING).map(str::to_owned).collect()
+    KNOWN.into_iter().chain(proposals()).chain(ORACLES).map(str::to_owned).collect()
 }
 
 fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
@@ -110,7 +110,7 @@ fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
         steps,
         parts,
     ];
-    let mut remarks = tables::verdict(&finalists, &most);
+    let mut remarks = tables::verdict(&finalists, &most, search.seeds);
     remarks.push(idle);
     let choices = choices(search.seeds, again.seeds, effort.seeds);
     Ok(Finding { tables, choices, remarks, ..Finding::default() })

@@ -2,16 +2,18 @@
 //! their recipes and in a profile that they name.
 
 use airlink::scenario::{Scenario, StageConfig};
+use airtcp::profile::recovery::InitialWindow;
 use airtcp::profile::{AckPolicy, Profile, Timer};
 use airtcp::recovery::Recipe;
 use airtcp::rtt::{RtoLimits, TimerStyle};
 use airtcp::sender::SenderSpec;
 use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
+use airwire::direction::Direction;
 use airwire::time::{Duration, Instant};
 
 use super::capacity;
-use crate::{Paper, chandra2003, lai2013, ni2002, pan2004};
+use crate::{Paper, chandra2003, inamura2009, lai2013, ni2002, pan2004};
 use chandra2003::setting::{Variant, Way};
 use lai2013::setting::{Extent, NR, Radio, Site};
 use pan2004::setting::Channel;
@@ -32,8 +34,12 @@ pub(super) struct Place {
     timestamps: bool,
     /// Timer of senders that name neither a timer nor a profile.
     timer: Timer,
+    /// Initial window of senders without a profile. `None`: as in profile `default`.
+    initial: Option<InitialWindow>,
     /// Minimum ssthresh of senders without a profile, in segments.
     least_ssthresh: f64,
+    /// Whether the mobile host sends.
+    pub(super) uplink: bool,
     /// Length of a run.
     pub(super) seconds: u64,
 }
@@ -64,7 +70,9 @@ const SIFEST: Place = Place {
     acks: DELAYED,
     timestamps: true,
     timer: timer(100, 200),
+    initial: None,
     least_ssthresh: 2.0,
+    uplink: false,
     seconds: LONG,
 };
 
@@ -80,10 +88,10 @@ const CONGESTED: Place = Place {
     ..SIFEST
 };
 
-/// Inamura et al. §5: buffers of 64 KB.
+/// Inamura et al. §5: buffers of 64 KB. The timers of two systems of Fig. 5, the most and the least aggressive one.
 const BEARER: Place = Place {
     paper: Paper::Inamura2009,
-    name: "W-CDMA, delayed but not lost",
+    name: "W-CDMA, delayed but not lost, Linux 2.2's timer",
     path: || Ok(Scenario::load("wcdma-384-jitter")?),
     mss: 1460,
     window: 44,
@@ -91,6 +99,19 @@ const BEARER: Place = Place {
     timer: Timer::LINUX22,
     seconds: MEGABYTE,
     ..SIFEST
+};
+
+/// Inamura et al. §7, Figs. 12 to 15: a handover in which the first segment of a window and its retransmission are lost.
+/// Nothing in it is random.
+const HANDOVER: Place = Place {
+    name: "handover, lost retransmission",
+    path: || Ok(Scenario::parse(&inamura2009::lost_retransmission(), "Inamura et al., Fig. 10")?),
+    mss: inamura2009::handover::MSS,
+    window: inamura2009::handover::WINDOW,
+    acks: AckPolicy::EVERY,
+    timer: Timer::RFC6298,
+    initial: Some(InitialWindow::Segments(1)),
+    ..BEARER
 };
 
 /// Lai et al. §IV.
@@ -121,7 +142,7 @@ const MARKED: Place = Place {
     ..SIFEST
 };
 
-pub(super) const PLACES: [Place; 11] = [
+pub(super) const PLACES: [Place; 14] = [
     SIFEST,
     Place { name: "x = y = 0.08", path: || sifest(Channel::new(0.08, 0.08)), ..SIFEST },
     CONGESTED,
@@ -132,11 +153,24 @@ pub(super) const PLACES: [Place; 11] = [
         ..CONGESTED
     },
     BEARER,
-    Place { name: "W-CDMA, RLC discards", path: || Ok(Scenario::load("wcdma-384-maxdat")?), ..BEARER },
+    Place { name: "W-CDMA, delayed but not lost, FreeBSD 4.5's timer", timer: Timer::FREEBSD45, ..BEARER },
+    Place {
+        name: "W-CDMA, RLC discards, Linux 2.4's timer",
+        path: || Ok(Scenario::load("wcdma-384-maxdat")?),
+        timer: Timer::LINUX24,
+        ..BEARER
+    },
+    HANDOVER,
     TAXED,
     Place { name: "4 % reordering", path: || taxed(Radio::Reorders), ..TAXED },
     MARKED,
     Place { name: "fixed to mobile, 1.7 % loss", path: || etcp(Way::FixedToMobile, 1e-4), ..MARKED },
+    Place {
+        name: "mobile to fixed, 15.6 % loss",
+        path: || etcp(Way::MobileToFixed, 1e-3),
+        uplink: true,
+        ..MARKED
+    },
     Place {
         name: "mobile to mobile, 15.6 % loss in total",
         path: || etcp(Way::MobileToMobile, 1e-3),
@@ -179,7 +213,8 @@ impl Place {
 
     /// Capacity × (1 − loss) in bit/s of payload.
     pub(super) fn most(&self) -> Result<f64, WorldError> {
-        Ok(capacity::most(&self.scenario()?, self.mss))
+        let direction = if self.uplink { Direction::Up } else { Direction::Down };
+        Ok(capacity::most(&self.scenario()?, self.mss, direction))
     }
 
     /// A run with an endless transfer of each sender over the same path. The caller sets the seed.
@@ -190,12 +225,15 @@ impl Place {
             receive_buffer: Some(self.window * usize::from(self.mss)),
             // Identical flows that begin at the same time would stay synchronized.
             start: Instant::ZERO + Duration::from_millis(100) * index as u64,
-            ..Flow::down(Length::Endless)
+            ..if self.uplink { Flow::up(Length::Endless) } else { Flow::down(Length::Endless) }
         };
         let mut sending = Profile::default().with(|it| {
             it.handshake.mss = Some(self.mss);
             it.timers.rto = self.timer;
         });
+        if let Some(window) = self.initial {
+            sending.recovery.initial.window = window;
+        }
         sending.recovery.decrease.min_ssthresh = self.least_ssthresh;
         sending.recovery.decrease.min_window = sending.recovery.decrease.min_window.min(self.least_ssthresh);
         let ordinary = HostSpec::receiver();
@@ -204,11 +242,14 @@ impl Place {
             it.handshake.timestamps = self.timestamps;
             it.acks.policy = self.acks;
         });
+        let sender = HostSpec { profile: sending, recipe: Recipe::default() };
+        let receiver = HostSpec { profile: receiving, recipe: ordinary.recipe };
+        let (fixed, mobile) = if self.uplink { (receiver, sender) } else { (sender, receiver) };
         Ok(Run {
             scenario: self.scenario()?,
             seed: 0,
-            fixed: HostSpec { profile: sending, recipe: Recipe::default() },
-            mobile: HostSpec { profile: receiving, recipe: ordinary.recipe },
+            fixed,
+            mobile,
             flows: senders.iter().enumerate().map(flow).collect(),
             until: Until::At(Instant::from_secs(self.seconds)),
             from: Instant::ZERO,
@@ -239,6 +280,17 @@ mod tests {
             });
             assert!(is_in_trouble, "{}", place.name);
         }
+    }
+
+    /// Inamura et al.: loss retransmission saves a timeout if the retransmission is lost.
+    #[test]
+    fn handover_loses_retransmission() {
+        let timeouts = |recipe: &str| {
+            let plan = HANDOVER.plan(&[&recipe.parse().unwrap()]).unwrap();
+            run(&plan).unwrap().flows[0].counters.timeouts
+        };
+        assert_eq!(timeouts("newreno+fast-timeout"), 2);
+        assert_eq!(timeouts("newreno+fast-timeout+loss-retransmission"), 1);
     }
 
     /// Where data cross two radio links, both stations mark and report.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airtcp_sim::world::WorldError;
 
-use super::candidates::{BASES, CEILING, canonical, neighbours, parts};
+use super::candidates::{BASES, ORACLES, canonical, neighbours, parts};
 use super::places::PLACES;
 use super::scores::{Scores, evaluate_for, places};
 use super::trial::Trial;
@@ -180,7 +180,7 @@ impl Search {
 /// The recipes with the smallest shortfall. If several have the same results, only the one with the shortest name is
 /// kept.
 pub(super) fn best(seen: &BTreeMap<String, Scores>, count: usize) -> Vec<String> {
-    let candidates = seen.iter().filter(|(name, _)| !CEILING.contains(&name.as_str()));
+    let candidates = seen.iter().filter(|(name, _)| !ORACLES.contains(&name.as_str()));
     let mut all: Vec<_> =
         candidates.map(|(name, scores)| (Trial::of(scores, seen).lacks(), name.clone())).collect();
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));

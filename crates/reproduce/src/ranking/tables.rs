@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use airtcp_numbers::statistics::Mean;
 
-use super::candidates::{BASES, CEILING, canonical, parts, repairs};
+use super::candidates::{BASES, NEWRENO_TODAY, ORACLES, canonical, parts, repairs};
 use super::places::PLACES;
 use super::scores::Scores;
+use super::search::BEAM;
 use super::trial::{HARMLESS, Setting, Trial};
 use crate::{Judged, Paper, Table, shown};
 
@@ -28,7 +29,7 @@ fn sorted<'a>(all: &'a BTreeMap<String, Scores>, base: &Scores) -> Vec<(&'a Stri
 }
 
 fn named(name: &str) -> String {
-    if CEILING.contains(&name) { format!("{} (knows loss causes)", code(name)) } else { code(name) }
+    if ORACLES.contains(&name) { format!("{} (bounds attribution)", code(name)) } else { code(name) }
 }
 
 pub(super) fn of_finalists(all: &BTreeMap<String, Scores>) -> Table {
@@ -40,14 +41,14 @@ pub(super) fn of_finalists(all: &BTreeMap<String, Scores>) -> Table {
             "timeouts relative to NewReno",
             "competitor's mean loss",
             "competitor's largest loss",
-            "beats proposals of",
+            "beats proposals or judges of",
         ],
     ];
     let mut table = Table::new(
-        "Gain over NewReno in percent, for the finalists, the papers' own proposals, common senders and the \
-         recipes that know the causes of losses. Profile `default`, except for `linux`. The competitor's \
-         loss is the goodput that a NewReno loses if it competes with the recipe instead of with another \
-         NewReno.",
+        "Gain over NewReno in percent, for the finalists, the papers' own proposals (Ni et al.: judges), \
+         common senders, and recipes that know the cause of each loss, which bound attribution and not \
+         goodput. Profile `default`, except for `linux`. The competitor's loss is the goodput that a NewReno \
+         loses if it competes with the recipe instead of with another NewReno.",
         &columns.concat(),
     );
     for (name, scores) in sorted(all, newreno) {
@@ -84,25 +85,30 @@ pub(super) fn of_shares(all: &BTreeMap<String, Scores>, most: &[f64]) -> Table {
     table
 }
 
-/// Whether a proposal improves on today's sender: both have profile `linux` and the same seeds.
+/// Whether a proposal improves on today's sender, and on NewReno: all have profile `linux` and the same seeds.
 pub(super) fn of_today(todays: &Scores, senders: &BTreeMap<String, Scores>) -> Table {
+    let newreno = &senders[NEWRENO_TODAY];
     let columns = [
         &["sender"],
         &Paper::ALL.map(Paper::cited)[..],
-        &["timeouts relative to `linux`", "better than `linux` in"],
+        &["timeouts relative to `linux`", "better than `linux` in", "better than NewReno in"],
     ];
     let mut table = Table::new(
-        "Gain of the papers' own proposals with profile `linux` over `linux`, the recipe of the Linux \
-         kernel, in percent",
+        "Gain of the papers' own proposals (Ni et al.: judges) with profile `linux` over `linux`, the recipe \
+         of the Linux kernel, in percent. The last column compares them with `newreno@linux`: where this \
+         sender is better than `linux` as well, a proposal gains only what exceeds its gain.",
         &columns.concat(),
     );
     for (name, scores) in sorted(senders, todays) {
         let gains = Paper::ALL.map(|paper| scores.gain_over(todays, paper));
+        let gained_over = |other: &Scores| {
+            let gains = |paper: &&Paper| Judged::better(&scores.gain_over(other, **paper)) == Judged::Holds;
+            Paper::ALL.iter().filter(gains).map(|paper| paper.cited()).collect::<Vec<_>>().join(", ")
+        };
         let mut cells = vec![code(name)];
         cells.extend(gains.iter().map(|gain| percent(gain, 1)));
         cells.push(format!("{:.2}", scores.timeouts() / todays.timeouts().max(1.0)));
-        let gained = Paper::ALL.iter().zip(&gains).filter(|(_, gain)| Judged::better(gain) == Judged::Holds);
-        cells.push(gained.map(|(paper, _)| paper.cited()).collect::<Vec<_>>().join(", "));
+        cells.extend([todays, newreno].map(gained_over));
         table.row(cells);
     }
     table
@@ -160,11 +166,11 @@ fn told(gain: &Mean) -> Option<String> {
     (gain.mean.abs() > width).then(|| format!("{:+.0}", 100.0 * gain.mean))
 }
 
-/// Which recipe is `best`, or the conditions that the recipe with the smallest shortfall does not meet. The second
-/// remark is about the recipes that know the causes of losses.
-pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64]) -> Vec<String> {
+/// Which recipe is `best` after a search with this number of seeds, or the conditions that the recipe with the smallest
+/// shortfall does not meet. The second remark is about the recipes that know the causes of losses.
+pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64], seeds: u32) -> Vec<String> {
     let nearest = |knows: bool| {
-        let which = finalists.iter().filter(|(name, _)| CEILING.contains(&name.as_str()) == knows);
+        let which = finalists.iter().filter(|(name, _)| ORACLES.contains(&name.as_str()) == knows);
         let trials = which.map(|(name, scores)| (name, Trial::of(scores, finalists)));
         let rank = |trial: &Trial| (trial.is_best() != Judged::Holds, trial.lacks());
         let least = trials.min_by(|(_, a), (_, b)| {
@@ -175,22 +181,23 @@ pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64]) -> Vec
     };
     let limit = 100.0 * HARMLESS;
     let rule = format!(
-        "beats each paper's own proposals in the paper's own setting and takes at most {limit} % from a \
-         competing NewReno"
+        "beats each paper's own proposals (Ni et al.: judges) in the paper's own setting and takes at most \
+         {limit} % from a competing NewReno"
     );
+    let search = format!("beam search ({BEAM} recipes per step, {seeds} seeds)");
     let (name, trial) = nearest(false);
     let way = in_the_way(trial.0.iter(), name, finalists, most);
     let ours = match trial.is_best() {
         Judged::Holds => format!("`{name}` {rule}: it is `best`."),
         Judged::DoesNotHold => {
             format!(
-                "The search found no recipe that {rule}, so none is called `best`. `{name}` has the smallest \
-                 shortfall. Conditions not met or undecided: {way}."
+                "The {search} found no recipe that {rule}, so none is called `best`. This does not prove that \
+                 there is none. `{name}` has the smallest shortfall. Conditions not met or undecided: {way}."
             )
         }
         Judged::Undecided | Judged::NotTestable => format!(
-            "It is undecided whether any recipe {rule}, so none is called `best`. `{name}` has the smallest \
-             shortfall. Undecided conditions: {way}."
+            "The {search} found no recipe that certainly {rule}, so none is called `best`. `{name}` has the \
+             smallest shortfall. Undecided conditions: {way}."
         ),
     };
     let (name, trial) = nearest(true);
@@ -223,9 +230,9 @@ fn in_the_way<'a>(
         let beats = setting.beats();
         if beats != Judged::Holds {
             let (other, gain) = setting.hardest();
-            let ceiling = CEILING.into_iter().max_by(|a, b| share(a, paper).total_cmp(&share(b, paper)));
+            let oracle = ORACLES.into_iter().max_by(|a, b| share(a, paper).total_cmp(&share(b, paper)));
             let mut all = vec![name, other];
-            all.extend(ceiling.filter(|ceiling| *ceiling != name));
+            all.extend(oracle.filter(|oracle| *oracle != name));
             let carried = all.iter().map(|name| format!("`{name}` {:.0} %", share(name, paper)));
             reasons.push(format!(
                 "in the setting of {}, it gains {} % over `{other}`{} (goodput relative to capacity × (1 − \
@@ -259,7 +266,7 @@ mod tests {
     /// oracle.
     fn verdict_on(ours: [f64; 5], neighbour: [f64; 5], truth: [f64; 5]) -> Vec<String> {
         let mut all = BTreeMap::new();
-        for name in CEILING.into_iter().chain(["newreno"]) {
+        for name in ORACLES.into_iter().chain(["newreno"]) {
             all.insert(name.to_owned(), scores([400.0; 5], [1000.0; 5]));
         }
         for (paper, proposals) in PROPOSALS {
@@ -268,7 +275,7 @@ mod tests {
         }
         all.insert("sack+sifest".to_owned(), scores(ours, neighbour));
         all.insert("sack+oracle".to_owned(), scores(truth, [1000.0; 5]));
-        verdict(&all, &[2000.0; PLACES.len()])
+        verdict(&all, &[2000.0; PLACES.len()], 3)
     }
 
     #[test]
@@ -284,7 +291,8 @@ mod tests {
         let ours = [1100.0, 1100.0, 1100.0, 600.0, 1100.0];
         let said =
             verdict_on(ours, [990.0, 800.0, 990.0, 990.0, 990.0], [900.0, 1500.0, 1500.0, 1500.0, 1500.0]);
-        assert!(said[0].starts_with("The search found no recipe that beats"), "{said:?}");
+        let found = "The beam search (2 recipes per step, 3 seeds) found no recipe that beats";
+        assert!(said[0].starts_with(found), "{said:?}");
         assert!(said[0].contains("`sack+sifest` has the smallest shortfall"), "{said:?}");
         let lacks = "in the setting of Lai et al. 2013, it gains -40.0 ± 0.0 % over `newreno+rebate` \
                      (goodput relative to capacity × (1 − loss): `sack+sifest` 30 %, `newreno+rebate` 50 %, \
