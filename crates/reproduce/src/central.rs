@@ -19,7 +19,7 @@ impl Paper {
                 claims: [
                     ("p0-fig5", "the throughput of FTP traffic, no matter transported"),
                     ("p0-fig11a", "the number of acknowledged packets is 932 for Tahoe"),
-                    ("p0-fig11a", "Furthermore, *sifest* also improves the TCP performance"),
+                    ("p0-reordering", "However, when *sifest* is effective"),
                     ("p0-fig12", "It is obvious that about an half of the timeouts"),
                     ("p0-fig13", "However, the ordinary Tahoe B that is competing"),
                 ],

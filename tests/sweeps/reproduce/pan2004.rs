@@ -52,6 +52,19 @@ fn figure_7_reno_times_out_after_two_losses() {
     }
 }
 
+/// With sifest, more packets are retransmitted because they are late.
+#[test]
+#[ignore = "nightly: simulates a whole figure"]
+fn sifest_retransmits_late_packets() {
+    let finding = finding("p0-reordering", 4);
+    let (rows, text) = (&finding.tables[0].rows, finding.markdown());
+    assert_eq!(rows.len(), 2 * 5 * 6, "{text}");
+    let late = |row: &[String]| leading_number(row.last().unwrap());
+    let total = |sender: usize| rows.chunks(3).map(|family| late(&family[sender])).sum::<f64>();
+    assert!(total(0) < total(1) && total(1) < total(2), "{text}");
+    assert_eq!(claim(&finding, "Fig. 2c of Lai et al.").judged, Judged::DoesNotHold, "{text}");
+}
+
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
 fn figure_8_tahoe_window_often_stays_tiny() {

@@ -203,8 +203,21 @@ pub(super) fn figure_8(effort: &Effort) -> Result<Finding, WorldError> {
         ],
         YS.into_iter().flat_map(|y| VARIANTS.map(|curve| (y, curve))),
     );
+    let [newreno, sack] = [NEWRENO, SACK].map(|curve| below(curve, YS[1]));
     let below = below(TAHOE, YS[1]);
     let claims = vec![
+        claim(
+            At("§3.3.1"),
+            "“but both SACK and NewReno are challenged by the next unexpected behavior.” (Here: §3.3.2, a \
+             tiny congestion window. Their cwnd is below four segments for at least 20 % of the time as \
+             well.)",
+            format!(
+                "cwnd is below four segments for {} (NewReno) and {} (SACK) of the time at y = 0.09",
+                percent(&newreno),
+                percent(&sack)
+            ),
+            Judged::all([newreno, sack].iter().map(Judged::considerably)),
+        ),
         claim(
             At("§3.3.2, Fig. 8"),
             "“Since congestion regulations are frequently enforced when TCP flows over lossy links, *cwnd* \

@@ -9,7 +9,7 @@ use airwire::time::{Duration, Instant};
 use super::judging::{Measured, acked, gain, negated, percent, values};
 use super::senders::measured;
 use super::setting::{Channel, HEAVY, MODERATE, Setting};
-use crate::{Effort, Judged, Table, mean, shown};
+use crate::{At, Claim, Counts, Effort, Judged, Table, claim, mean, shown};
 
 /// Compares `sifest` with `sifest-literal`: the effect of all choices together. Returns a table and a remark.
 pub(super) fn all_choices(effort: &Effort) -> Result<(Table, String), WorldError> {
@@ -54,6 +54,24 @@ pub(super) fn all_choices(effort: &Effort) -> Result<(Table, String), WorldError
         gains_over_literal.push(format!("{name}: {}", percent(&mean(&gains(&packets[1], &packets[2])))));
     }
     Ok((table, format!("Gain of `sifest` over `sifest-literal`: {}.", gains_over_literal.join("; "))))
+}
+
+/// The printed condition, with which one packet in flight needs no duplicate ACK.
+pub(super) fn any_ack(effort: &Effort) -> Result<Claim, WorldError> {
+    let recipes = SENDERS.map(|(_, sender)| [sender.to_owned(), format!("{sender}+sifest+sifest-any-ack")]);
+    let settings: Vec<_> = recipes.iter().flatten().map(|recipe| Setting::new(recipe, MODERATE)).collect();
+    let found = measured(effort, &settings)?;
+    let gains: Vec<Mean> = found.chunks(2).map(|runs| gain(&acked(&runs[1]), &acked(&runs[0]))).collect();
+    let shown = SENDERS.iter().zip(&gains).map(|((name, _), gain)| format!("{name} {}", percent(gain)));
+    let shown = format!("gain over the plain sender: {}", shown.collect::<Vec<_>>().join(", "));
+    let judged = Judged::all(gains.iter().map(Judged::better));
+    let sentence = "“When a TCP sender already has (*sifest<sub>-</sub> - 1*) *dupacks*, or the number of *dupacks* \
+                    has exceeded the fixed threshold, and if the most unacknowledged packet has not been resent in \
+                    the last *rtt*, this packet is resent immediately according to Fast Retransmit.” (Here: \
+                    `sifest-any-ack` needs no duplicate ACK if *sifest<sub>-</sub>* is one. The sender is still \
+                    faster than without sifest.)";
+    let why = "the sentence prescribes the condition, and does not name the case of one packet";
+    Ok(claim(At("§4.2"), sentence, shown, judged).not_counted(Counts::Own(why.to_owned())))
 }
 
 /// A transfer of 2 MB whose only losses are overflows of a queue of `queue` packets.

@@ -9,6 +9,7 @@ mod judging;
 mod limits;
 mod literal;
 mod readings;
+mod reordering;
 mod senders;
 pub mod setting;
 mod sifest;
@@ -48,6 +49,11 @@ pub const FIGURES: &[Figure] = &[
         "p0-limits",
         "§4.1 and §5: small receiver windows, short transfers and Limited Transmit",
         limits::small_windows_and_sessions,
+    ),
+    figure(
+        "p0-reordering",
+        "§4.2: duplicate ACKs that late packets cause, with link-layer retransmission",
+        reordering::late_packets,
     ),
     figure(
         "p0-text",

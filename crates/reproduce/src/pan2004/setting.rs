@@ -127,6 +127,16 @@ impl Interpretation {
     }
 }
 
+/// Whether the radio link retransmits damaged packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// As in the paper.
+    Loses,
+    /// At most this often, each time 50 ms after the last transmission. Later packets arrive first. Errors are
+    /// independent.
+    Retransmits(u32),
+}
+
 /// The data that an application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
@@ -148,6 +158,8 @@ pub struct Setting {
     pub recipes: Vec<String>,
     /// The radio link.
     pub channel: Channel,
+    /// What the radio link does about errors.
+    pub link_layer: LinkLayer,
     /// The receiver's ACK policy.
     pub acks: Acks,
     /// Rate of the radio link, in kbit/s.
@@ -168,6 +180,7 @@ impl Setting {
         Self {
             recipes: vec![recipe.to_owned()],
             channel,
+            link_layer: LinkLayer::Loses,
             acks: Acks::Delayed,
             radio: 128,
             window: WINDOW,
@@ -220,6 +233,29 @@ impl Setting {
     /// The path of Fig. 3 (correspondent host, home agent, foreign agent, mobile host): the preset with this setting's
     /// values.
     fn path(&self) -> String {
+        match self.link_layer {
+            LinkLayer::Loses => self.losing_path(),
+            LinkLayer::Retransmits(times) => self.retransmitting_path(times),
+        }
+    }
+
+    /// The same path with an ARQ link in place of the radio link and its errors.
+    fn retransmitting_path(&self, times: u32) -> String {
+        let Self { radio, channel: Channel { x, y, .. }, .. } = self;
+        let link = |errors: f64| {
+            format!("{{ per = {errors:.6}, retries = {times}, rate = \"{radio}kbit\", delay = \"25ms\" }}")
+        };
+        format!(
+            "schema = 1\nextends = \"sifest-random\"\n\
+             [[stage]]\nname = \"voice\"\ndown.leaves_after = \"radio\"\n\
+             [[stage]]\nname = \"radio-errors\"\nremove = true\n\
+             [[stage]]\nkind = \"arq\"\nname = \"radio\"\ndown = {}\nup = {}\n",
+            link((x + y) / 2.0),
+            link(0.0)
+        )
+    }
+
+    fn losing_path(&self) -> String {
         let Self { radio, interpretation, channel: Channel { x, y, change }, .. } = self;
         let errors =
             format!("good = {x:.6}, bad = {y:.6}, good_to_bad = {change:.6}, bad_to_good = {change:.6}");

@@ -55,7 +55,7 @@ pub(super) fn formulas_and_interpretations(effort: &Effort) -> Result<Finding, W
     Ok(Finding {
         tables: vec![analysis, set_ups, all_choices, queues, each_choice],
         charts: vec![chart],
-        claims: vec![analytic()],
+        claims: vec![literal::any_ack(effort)?, analytic()],
         remarks: vec![set_ups_remark, all_choices_remark, each_choice_remark],
         ..Finding::default()
     })

@@ -26,6 +26,8 @@ pub(super) struct Trace {
     pub(super) acks: Vec<(f64, u64)>,
     /// The time of each timeout, and the packet that it retransmits.
     pub(super) timeouts: Vec<(f64, u64)>,
+    /// Packets that were declared lost: time, and the packet.
+    pub(super) declared: Vec<(f64, u64)>,
     /// The time of each window change, and the new cwnd.
     pub(super) windows: Vec<(f64, f64)>,
 }
@@ -69,6 +71,7 @@ impl Trace {
             let at = decision.at.as_secs_f64();
             match decision.what {
                 What::Timeout { offset } if offset > 0 => trace.timeouts.push((at, number(offset))),
+                What::Lost { offset, .. } => trace.declared.push((at, number(offset))),
                 What::Window { cwnd, .. } => trace.windows.push((at, cwnd)),
                 _ => {}
             }
@@ -104,6 +107,32 @@ impl Trace {
         let sent = self.sent_times();
         let wait = |lost: &Packet| Some(sent.get(&(lost.number, lost.copy + 1))? - lost.at);
         self.lost.iter().filter_map(wait).collect()
+    }
+
+    /// Packets that were declared lost without a timeout although their last copy was not lost, per packet sent.
+    pub(super) fn mistaken(&self) -> f64 {
+        let is_mistake = |(at, number): &&(f64, u64)| {
+            let copies = self.sent.iter().filter(|packet| packet.number == *number && packet.at < *at);
+            let last = copies.map(|packet| packet.copy).max();
+            !self.timeouts.contains(&(*at, *number))
+                && last.is_some_and(|copy| {
+                    !self.lost.iter().any(|lost| (lost.number, lost.copy) == (*number, copy))
+                })
+        };
+        self.declared.iter().filter(is_mistake).count() as f64 / self.sent.len().max(1) as f64
+    }
+
+    /// Mean cwnd in the first `seconds`.
+    pub(super) fn mean_window(&self, seconds: f64) -> f64 {
+        let ends = self.windows.iter().skip(1).map(|window| window.0).chain([seconds]);
+        self.windows.iter().zip(ends).map(|((from, cwnd), to)| cwnd * (to - from)).sum::<f64>() / seconds
+    }
+
+    /// Number of periods of at least `least` seconds in the first `seconds` without an ACK of new data.
+    pub(super) fn flat_periods(&self, least: f64, seconds: f64) -> usize {
+        let new = self.acks.chunk_by(|one, next| one.1 >= next.1).filter_map(|same| same.first());
+        let times: Vec<f64> = std::iter::once(0.0).chain(new.map(|ack| ack.0)).chain([seconds]).collect();
+        times.windows(2).filter(|pair| pair[1] - pair[0] >= least).count()
     }
 
     /// Share of the lost retransmissions that were retransmitted again without a timeout. `None` if no lost
@@ -211,6 +240,7 @@ mod tests {
             lost: packets(&[(1.05, 3, 1), (1.15, 4, 1)]),
             acks: vec![(0.9, 2), (1.3, 2), (1.5, 2), (1.7, 3), (2.9, 5)],
             timeouts: vec![(2.7, 4)],
+            declared: vec![(1.5, 3)],
             windows: vec![(0.0, 1.0), (1.0, 5.0), (1.5, 2.0), (3.0, 5.0)],
         }
     }
@@ -218,6 +248,22 @@ mod tests {
     #[test]
     fn idle_time_is_wait_for_timeout() {
         assert!((two_losses().idle() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn declared_loss_of_delivered_packet_is_mistake() {
+        assert_eq!(two_losses().mistaken(), 0.0);
+        // Packet 5 was not lost, and a timeout declared packet 4 lost.
+        let declared = vec![(1.5, 3), (1.6, 5), (2.7, 4)];
+        assert_eq!(Trace { declared, ..two_losses() }.mistaken(), 0.2);
+    }
+
+    #[test]
+    fn curve_of_acks_is_flat_without_new_ack() {
+        let trace = two_losses();
+        // The ACKs of 0.9, 1.7 and 2.9 s are new.
+        assert_eq!([0.7, 1.0, 1.3, 8.0].map(|least| trace.flat_periods(least, 10.0)), [4, 2, 1, 0]);
+        assert!((trace.mean_window(10.0) - (1.0 + 2.5 + 3.0 + 35.0) / 10.0).abs() < 1e-9);
     }
 
     #[test]
