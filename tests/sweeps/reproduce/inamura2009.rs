@@ -28,6 +28,17 @@ fn number(finding: &Finding, table: usize, row: usize, column: &str) -> f64 {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
+fn small_pdus_are_faster_at_high_error_rates() {
+    let finding = figure("p2-pdu", 2);
+    let at = |row| number(&finding, 0, row, "BLER 10 %");
+    assert_eq!(finding.tables[0].rows[0][0], "42 bytes");
+    for row in 1..5 {
+        assert!(at(row) < at(row - 1), "{}", finding.markdown());
+    }
+}
+
+#[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn figure_2_extreme_tsp_values_cost_throughput() {
     let finding = figure("p2-fig2", 1);
     let last = finding.tables[0].rows.len() - 1;

@@ -4,6 +4,7 @@ mod data_size;
 mod eifel;
 pub mod handover;
 mod jitter;
+mod pdu_size;
 mod persistence;
 mod prohibit;
 mod readings;
@@ -31,6 +32,7 @@ const NO_HANDOVER: &[&str] = &[readings::HANDOVER];
 
 /// All figures of the paper.
 pub const FIGURES: &[Figure] = &[
+    figure("p2-pdu", "§2.1: throughput by the size of a PDU", pdu_size::sizes).fixing(NO_HANDOVER),
     figure("p2-fig2", "throughput against Timer Status Prohibit (TSP)", prohibit::figure_2)
         .fixing(NO_HANDOVER),
     figure("p2-fig3", "throughput and lost segments against MAX DAT", persistence::figure_3)

@@ -95,6 +95,12 @@ impl Point {
         Ok(Self { scenario, recipe: format!("newreno+iw=2+{recipe}").parse()?, octets, buffers })
     }
 
+    /// Changes a setting of stage `radio` in one direction.
+    pub(super) fn set(&mut self, key: &str, value: &str) -> Result<(), WorldError> {
+        self.scenario.set(&format!("radio.{key}"), value)?;
+        Ok(())
+    }
+
     fn plan(&self, seed: u64) -> Run {
         let (buffer, window_scale) = (self.buffers.octets(), self.buffers.window_scale());
         let host = Profile::default().with(|it| {
