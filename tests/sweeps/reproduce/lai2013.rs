@@ -52,6 +52,34 @@ fn rebate_raises_newreno_goodput_and_newreno_matches_ns2() {
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
+fn eifel_gains_with_reordering_but_not_with_loss() {
+    let finding = lai2013::related_work(&Effort::new(3), &SHORTER).unwrap();
+    check_quotations(&finding);
+    let gain = |table: usize, row: usize| {
+        let number = |column: &str| {
+            let table = &finding.tables[table];
+            let at = table.columns.iter().position(|name| name == column).unwrap();
+            leading_number(&table.rows[row][at])
+        };
+        number("TCP-NR, Eifel") / number("TCP-NR") - 1.0
+    };
+    for row in [0, 1] {
+        assert!(gain(0, row).abs() < 0.15 && gain(1, row) > 0.2, "{}", finding.markdown());
+    }
+}
+
+#[test]
+#[ignore = "nightly: simulates a whole figure"]
+fn three_radio_links_reorder_like_one() {
+    let finding = lai2013::ad_hoc(&Effort::new(2), &SHORTER).unwrap();
+    check_quotations(&finding);
+    for row in [0, 1] {
+        assert!(number(&finding, row, "TCP-NR+") > number(&finding, row, "TCP-NR"), "{}", finding.markdown());
+    }
+}
+
+#[test]
+#[ignore = "nightly: simulates a whole figure"]
 fn pr_with_rebate_outperforms_pr_and_newreno() {
     let finding = lai2013::against_pr(&Effort::new(3), &SHORTER).unwrap();
     check_quotations(&finding);

@@ -70,7 +70,7 @@ impl Comparison {
     }
 
     /// The gain per seed, averaged over several error rates.
-    fn gains(&self, sender: Variant, reference: Variant, rates: &[u32]) -> Vec<f64> {
+    pub(super) fn gains(&self, sender: Variant, reference: Variant, rates: &[u32]) -> Vec<f64> {
         across(&self.cells.only(|percent| rates.contains(&percent)).gains(sender, reference, goodput))
     }
 

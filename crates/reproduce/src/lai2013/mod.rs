@@ -7,6 +7,7 @@ mod flows;
 mod goodput;
 mod rate;
 mod readings;
+mod related;
 mod sensitivity;
 mod sentences;
 pub mod setting;
@@ -16,6 +17,7 @@ mod variants;
 pub use fairness::{jain_index, mixed_flows};
 pub use goodput::{against_newreno, against_pr, out_of_order, underestimated};
 pub use rate::rate_adaptation;
+pub use related::{ad_hoc, related_work};
 pub use sensitivity::sensitivity_to_paths;
 use setting::Extent;
 pub use theorem::theorem_1;
@@ -75,6 +77,15 @@ pub const FIGURES: &[Figure] = &[
         theorem_1(effort, &Extent::THEOREM)
     })
     .fixing(&[TAU, RATE]),
+    figure(
+        "p3-related",
+        "§II-A: senders that detect mistakes, and senders that estimate the load",
+        |effort| related_work(effort, &Extent::SENSITIVITY),
+    ),
+    figure("p3-ad-hoc", "§IV, footnote 2: reordering over several radio links", |effort| {
+        ad_hoc(effort, &Extent::SENSITIVITY)
+    })
+    .fixing(&[TAU]),
     Figure {
         seeds: Seeds::UpTo(SEEDS_PER_PATH),
         ..figure("p3-sensitivity", "the claims on other paths", |effort| {

@@ -54,7 +54,13 @@ fn tau(run: &mut Run, milliseconds: &str) -> Result<(), WorldError> {
 /// Changes the links of Figs. 1 and 3 in proportion.
 fn rate(run: &mut Run) -> Result<(), WorldError> {
     let names: Vec<String> = run.scenario.stages.iter().map(|stage| stage.name.clone()).collect();
-    for (stage, rate) in [("radio", "5Mbit"), ("wire", "25Mbit"), ("access", "250Mbit")] {
+    for (stage, rate) in [
+        ("radio", "5Mbit"),
+        ("radio-2", "5Mbit"),
+        ("radio-3", "5Mbit"),
+        ("wire", "25Mbit"),
+        ("access", "250Mbit"),
+    ] {
         if names.iter().any(|name| name == stage) {
             for direction in ["down", "up"] {
                 run.scenario.set(&format!("{stage}.{direction}.rate"), rate)?;

@@ -80,6 +80,14 @@ pub enum Scheme {
     Rr,
     /// TCP-DCR.
     Dcr,
+    /// NewReno with the Eifel algorithm.
+    Eifel,
+    Sack,
+    /// SACK that detects spurious retransmissions by DSACK (RFC 2883).
+    Dsack,
+    Veno,
+    Jtcp,
+    Fit,
 }
 
 /// The variant of the rebate.
@@ -139,6 +147,12 @@ impl Variant {
             Scheme::Pr | Scheme::PrOnNewReno => "TCP-PR",
             Scheme::Rr => "RR-TCP",
             Scheme::Dcr => "TCP-DCR",
+            Scheme::Eifel => "TCP-NR, Eifel",
+            Scheme::Sack => "SACK",
+            Scheme::Dsack => "SACK, DSACK",
+            Scheme::Veno => "TCP Veno",
+            Scheme::Jtcp => "JTCP",
+            Scheme::Fit => "TCP-FIT",
         };
         let plus = match self.plus {
             Plus::None => String::new(),
@@ -167,6 +181,12 @@ impl Variant {
             Scheme::PrOnNewReno => "newreno+pr",
             Scheme::Rr => "sack+rr",
             Scheme::Dcr => "sack+dcr",
+            Scheme::Eifel => "newreno+eifel+timestamps",
+            Scheme::Sack => "sack",
+            Scheme::Dsack => "sack+dsack",
+            Scheme::Veno => "newreno+veno",
+            Scheme::Jtcp => "newreno+jtcp",
+            Scheme::Fit => "newreno+tcp-fit",
         };
         let rule = match self.plus {
             Plus::None => return Ok(scheme.parse()?),
@@ -218,12 +238,13 @@ fn like_ns2(mss: u16) -> Profile {
     profile
 }
 
-fn receiver(mss: u16) -> HostSpec {
+/// Only Eifel needs timestamps, which reduce the data in a segment.
+fn receiver(mss: u16, senders: &[Variant]) -> HostSpec {
     let ordinary = HostSpec::receiver();
     let profile = ordinary.profile.with(|it| {
         it.handshake.mss = Some(mss);
         it.acks.recv_buffer = 1000 * usize::from(mss);
-        it.handshake.timestamps = false;
+        it.handshake.timestamps = senders.iter().any(|sender| sender.scheme == Scheme::Eifel);
         it.acks.policy = AckPolicy::EVERY;
     });
     HostSpec { profile, ..ordinary }
@@ -236,12 +257,17 @@ pub enum Radio {
     Loses,
     /// Fig. 1 with link-layer retransmission, three times at most.
     Reorders,
+    /// The same with three radio links, each of which damages a third as many packets (footnote 2).
+    ReordersOnHops,
     /// Fig. 3, the dumbbell's bottleneck.
     Shared,
 }
 
 /// Removes the base station. The sender knows the tax, and the option for reports would take room in each segment.
 const NO_REPORTS: &str = "[[stage]]\nname = \"station\"\nremove = true\n";
+
+/// The radio links on the path with several.
+const HOPS: [&str; 3] = ["radio", "radio-2", "radio-3"];
 
 impl Radio {
     fn scenario(self, percent: u32, site: Site) -> Result<Scenario, WorldError> {
@@ -257,9 +283,16 @@ impl Radio {
                  queue.packets = {queue} }}\n"
             )
         };
+        let hop = |name: &str| {
+            format!(
+                "[[stage]]\nkind = \"arq\"\nname = \"{name}\"\nboth = {{ per = \"0%\", retries = 3, rate = \
+                 \"{radio_mbit}Mbit\", delay = \"10ms\", queue = {{ packets = {queue} }} }}\n"
+            )
+        };
         let path = match self {
             Self::Loses => infrastructure("tax-rebate"),
             Self::Reorders => infrastructure("tax-rebate-llrtx"),
+            Self::ReordersOnHops => infrastructure("tax-rebate-llrtx") + &hop(HOPS[1]) + &hop(HOPS[2]),
             Self::Shared => {
                 let access_mbit = 50 * radio_mbit;
                 format!(
@@ -272,8 +305,14 @@ impl Radio {
         };
         let mut scenario =
             Scenario::parse(&format!("schema = 1\n{path}{NO_REPORTS}"), "the path of Lai et al.")?;
-        let rate = if self == Self::Reorders { "radio.down.per" } else { "radio-errors.down.per" };
-        scenario.set(rate, &format!("{percent}%"))?;
+        let (links, rate): (&[&str], f64) = match self {
+            Self::Loses | Self::Shared => (&["radio-errors"], f64::from(percent)),
+            Self::Reorders => (&["radio"], f64::from(percent)),
+            Self::ReordersOnHops => (&HOPS, f64::from(percent) / HOPS.len() as f64),
+        };
+        for link in links {
+            scenario.set(&format!("{link}.down.per"), &format!("{rate}%"))?;
+        }
         Ok(scenario)
     }
 }
@@ -299,7 +338,7 @@ pub fn plan(
         scenario: radio.scenario(percent, site)?,
         seed: 0,
         fixed: first.host(percent, site)?,
-        mobile: receiver(site.mss),
+        mobile: receiver(site.mss, senders),
         flows: senders.iter().enumerate().map(flow).collect::<Result<_, WorldError>>()?,
         until: Until::At(extent.until),
         from: extent.from,
