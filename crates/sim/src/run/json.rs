@@ -30,7 +30,25 @@ pub enum RunFileError {
     /// A field is missing.
     #[error("`{0}` is missing; a run needs every field, and `null` where it has no value")]
     Missing(String),
+    /// A number is outside of the range that a host can handle.
+    #[error("`{path}` is {value}; use a number from {least} to {most}")]
+    OutOfRange {
+        /// The field.
+        path: String,
+        /// Its value.
+        value: String,
+        /// Least possible value.
+        least: f64,
+        /// Largest possible value.
+        most: f64,
+    },
 }
+
+/// Sizes of socket buffers in bytes, as on the command line.
+const BUFFERS: (f64, f64) = (1.0, (1_u64 << 30) as f64);
+const BUFFER_FIELDS: [&str; 3] = ["recv_buffer", "send_buffer", "receive_buffer"];
+/// Windows in segments, factors and rates. Larger numbers of segments exceed 64 bits in bytes.
+const FRACTIONS: (f64, f64) = (0.0, 1e12);
 
 impl Run {
     /// Returns the run as JSON. [`Run::from_json`] returns a run with the same report.
@@ -53,11 +71,40 @@ impl Run {
             return Err(RunFileError::Version);
         }
         let file: RunFile<Self> = serde_json::from_str(text)?;
+        let complete = serde_json::to_value(&file.run)?;
         // serde accepts a missing field for `None`.
-        match missing(&serde_json::to_value(&file.run)?, &read["run"]) {
-            Some(path) => Err(RunFileError::Missing(format!("run{path}"))),
-            None => Ok(file.run),
+        if let Some(path) = missing(&complete, &read["run"]) {
+            return Err(RunFileError::Missing(format!("run{path}")));
         }
+        ["fixed", "mobile", "flows"]
+            .into_iter()
+            .try_for_each(|part| check(&complete[part], &format!("run.{part}")))?;
+        Ok(file.run)
+    }
+}
+
+/// Checks the sizes of buffers and all numbers with a fraction in `value`, whose place is `path`.
+fn check(value: &Value, path: &str) -> Result<(), RunFileError> {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().try_for_each(|(key, inner)| check(inner, &format!("{path}.{key}")))
+        }
+        Value::Array(items) => (0..)
+            .zip(items)
+            .try_for_each(|(index, inner): (usize, _)| check(inner, &format!("{path}[{index}]"))),
+        Value::Number(number) => {
+            let is_buffer = BUFFER_FIELDS.iter().any(|field| path.ends_with(&format!(".{field}")));
+            let range = if is_buffer { Some(BUFFERS) } else { number.is_f64().then_some(FRACTIONS) };
+            let Some((least, most)) = range else { return Ok(()) };
+            match number.as_f64() {
+                Some(value) if !(least..=most).contains(&value) => {
+                    let value = number.to_string();
+                    Err(RunFileError::OutOfRange { path: path.to_owned(), value, least, most })
+                }
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
     }
 }
 
@@ -163,6 +210,36 @@ mod tests {
             plan.fixed.profile.recovery.decrease.beta = value;
             let again = Run::from_json(&plan.to_json()).unwrap();
             assert_eq!(again.fixed.profile.recovery.decrease.beta.to_bits(), value.to_bits());
+        }
+    }
+
+    #[test]
+    fn numbers_that_no_host_can_handle_are_errors() {
+        let json: Value = serde_json::from_str(&plan().to_json()).unwrap();
+        let with = |path: &str, value: Value| {
+            let mut changed = json.clone();
+            *changed.pointer_mut(path).unwrap() = value;
+            Run::from_json(&changed.to_string()).map(drop).map_err(|error| error.to_string())
+        };
+        let loss_window = "/run/fixed/profile/recovery/timeout/loss_window";
+        for (path, wrong) in [
+            (loss_window, Value::from(1e300)),
+            (loss_window, Value::from(-1.0)),
+            (loss_window, Value::from(u64::MAX)),
+            ("/run/fixed/profile/acks/recv_buffer", Value::from(0)),
+            ("/run/mobile/profile/sending/send_buffer", Value::from(u64::MAX)),
+            ("/run/flows/1/receive_buffer", Value::from(u64::MAX)),
+        ] {
+            let message = with(path, wrong).unwrap_err();
+            let field = path.rsplit('/').next().unwrap();
+            assert!(message.contains(field) && message.contains("use a number from"), "{message}");
+        }
+        for (path, good) in [
+            (loss_window, Value::from(2.0)),
+            ("/run/fixed/profile/acks/recv_buffer_max", Value::from(u64::MAX)),
+            ("/run/flows/1/receive_buffer", Value::from(1 << 30)),
+        ] {
+            assert_eq!(with(path, good), Ok(()), "{path}");
         }
     }
 
