@@ -21,6 +21,8 @@ const EDGE: f64 = 3.0;
 const TICK: f64 = 4.0;
 const LEGEND_ROW: f64 = 14.0;
 const SAMPLE: f64 = 20.0;
+/// Bars up to this width do not touch in the legend.
+const NARROW_BAR: f64 = 3.5;
 const GAP: f64 = 10.0;
 
 /// The content of a figure.
@@ -262,9 +264,14 @@ fn sample(series: &Series, left: f64, y: f64) -> Vec<Shape> {
     match &series.data {
         Data::Bars { width, .. } => {
             let bar = |x| [Step::Move(at(x, 4.5)), Step::Line(at(x, -4.5))];
-            let steps: Vec<Step> =
-                [SAMPLE - 10.0, SAMPLE - 6.0, SAMPLE - 2.0].into_iter().flat_map(bar).collect();
-            vec![stroke(steps, *width, Dash::Solid)]
+            // One broad bar, or three narrow ones with space between them.
+            let middles: &[f64] = if *width > NARROW_BAR {
+                &[SAMPLE / 2.0]
+            } else {
+                &[SAMPLE - 10.0, SAMPLE - 6.0, SAMPLE - 2.0]
+            };
+            let steps: Vec<Step> = middles.iter().copied().flat_map(bar).collect();
+            vec![stroke(steps, width.min(SAMPLE), Dash::Solid)]
         }
         Data::Line { width, dash, .. } | Data::Steps { width, dash, .. } => {
             vec![stroke(vec![Step::Move(at(0.0, 0.0)), Step::Line(at(SAMPLE, 0.0))], *width, *dash)]

@@ -87,6 +87,34 @@ fn series_is_drawn_in_its_colour() {
     assert!(coloured(vec![line]) > 5000);
 }
 
+#[test]
+fn bar_in_legend_does_not_touch_its_name() {
+    for width in [1.0, 3.5, 6.0, 14.0, 30.0] {
+        let bars = series("bars", Data::Bars { bars: vec![(1.0, 0.0, 1e5)], width });
+        let drawing = figure(vec![bars], time(2.0), Vec::new()).draw();
+        let legend = drawing.items.iter().find_map(|item| match item {
+            Item::Group { class: "legend", items, .. } => Some(items),
+            _ => None,
+        });
+        let (mut name, mut end) = (f64::NAN, f64::NEG_INFINITY);
+        for item in legend.unwrap() {
+            match item {
+                Item::Text(text) => name = text.at.x,
+                Item::Shape(shape) => {
+                    let half = shape.stroke.as_ref().unwrap().width / 2.0;
+                    let ends = shape.steps.iter().map(|step| match step {
+                        Step::Move(at) | Step::Line(at) => at.x + half,
+                        other => panic!("{other:?}"),
+                    });
+                    end = ends.fold(end, f64::max);
+                }
+                Item::Group { .. } => panic!("the legend has no groups"),
+            }
+        }
+        assert!(end + 2.0 <= name, "bars of {width} end at {end}, the name begins at {name}");
+    }
+}
+
 /// Random values are the worst case, because they cover every pixel.
 #[test]
 fn svg_size_grows_sublinearly_with_points() {
