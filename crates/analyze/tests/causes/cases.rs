@@ -115,7 +115,9 @@ fn end_limits(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
         }
         Cause::SlowReader => {
             of.read_rate = Some(drawn.within(30e3, 300e3) as u64);
-            of.receive_buffer = Some(drawn.within(16e3, 200e3) as usize);
+            let buffer = drawn.within(16e3, 200e3) as usize;
+            // Otherwise the buffer grows by itself.
+            of.receive_buffer = Some(buffer).filter(|_| drawn.within(0.0, 1.0) < 0.5);
         }
         Cause::SendBuffer => {
             let buffer = (product(fast, rtt) * drawn.within(0.15, 0.5)).max(12_000.0);

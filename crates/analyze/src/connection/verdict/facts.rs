@@ -14,6 +14,9 @@ const QUEUEING: f64 = 0.25;
 /// Ratio of the largest to the smallest limiting window of a receiver whose application reads fast enough.
 /// The window of Linux shrinks by a few segments while data waits for the application.
 const STEADY_WINDOW: f64 = 2.5;
+/// Smallest ratio of the largest window to the mean of the limiting ones that shows data waiting in the receiver's
+/// buffer: the receiver has offered this much before.
+const FULL_BUFFER: f64 = 1.3;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
 /// Share of the bottleneck's rate from which the link is full. Packet headers take 4 %, and the estimate of
@@ -144,7 +147,10 @@ impl<'a> Facts<'a> {
             .map(|bytes| bytes.unwrap_or(0) as f64);
         let syns = self.findings.handshake.syns;
         let has_scales = syns.iter().flatten().all(|syn| syn.window_scale.is_some() || syn.options_cut);
-        if closed >= 0.05 || self.data.window.zero_windows >= 3 || max > STEADY_WINDOW * min.max(1.0) {
+        let mean = rounds.limiting_window_bytes.unwrap_or(f64::INFINITY);
+        let offered_more = self.data.window.max_receiver_window_bytes as f64 > FULL_BUFFER * mean;
+        let varies = max > STEADY_WINDOW * min.max(1.0);
+        if closed >= 0.05 || self.data.window.zero_windows >= 3 || varies || offered_more {
             Cause::SlowReader
         } else if !has_scales
             && syns.iter().all(Option::is_some)
