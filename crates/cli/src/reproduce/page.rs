@@ -63,7 +63,7 @@ pub(super) fn page(made: &[FinishedFigure]) -> std::io::Result<String> {
 fn shared(paper: Paper, figures: &[Figure]) -> String {
     let lists: Vec<String> = paper
         .shared_by(figures)
-        .map(|shared| format!("<p>{}</p>\n{}", inline(&shared.by.heading()), listed(&shared.choices)))
+        .map(|shared| format!("<p>{}</p>\n{}", inline(&shared.scope.heading()), listed(&shared.choices)))
         .collect();
     details(SHARED_CHOICES, !lists.is_empty(), &lists.concat())
 }

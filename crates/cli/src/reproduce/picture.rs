@@ -148,7 +148,7 @@ mod tests {
         let at = |x: f64, mean: f64| (x, Mean { mean, half_width: Some(2.0), samples: 30 });
         let curve = |name: &str, mean: f64| Curve {
             name: name.to_owned(),
-            drawn,
+            style,
             points: vec![at(0.0, mean), at(1.0, mean + 5.0)],
             paper: Vec::new(),
         };

@@ -446,7 +446,7 @@ mod tests {
         let (head, sections) = text.split_once("## `p1-fig12`").unwrap();
         let unwrapped = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         for shared in own.figure.shared() {
-            let [first, ..] = &shared.choices[..] else { panic!("{:?} shares no choices", shared.by) };
+            let [first, ..] = &shared.choices[..] else { panic!("{:?} shares no choices", shared.scope) };
             let first = unwrapped(first);
             assert!(unwrapped(head).contains(&first) && !unwrapped(sections).contains(&first), "{text}");
         }

@@ -189,7 +189,7 @@ impl Timeline {
             curves: vec![
                 Curve::dots("segments", segments(false)),
                 Curve::dots("retransmissions (R)", segments(true))
-                    .beside(paper.iter().map(|since| (*since, FIRST as f64))),
+                    .with_paper_values(paper.iter().map(|since| (*since, FIRST as f64))),
                 Curve::dots("ACKs", acks.map(|(at, segment)| (self.since(*at), *segment as f64))),
             ],
         }
@@ -210,7 +210,7 @@ impl Timeline {
             y: Axis::new("segments", Scale::FromZero),
             curves: vec![
                 curve("cwnd", |window| window.1),
-                curve("ssthresh", |window| window.2).beside(paper),
+                curve("ssthresh", |window| window.2).with_paper_values(paper),
             ],
         }
     }

@@ -3,8 +3,8 @@
 use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::world::WorldError;
 
+use super::comparison::{Comparison, percent_shown};
 use super::goodput::TITLE;
-use super::grid::{Grid, percent_shown};
 use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Radio, Scheme, Site, Variant, W};
 use crate::judge::SIMILAR;
 use crate::{At, Claim, Effort, Finding, Judged, claim, mean};
@@ -19,9 +19,9 @@ const ESTIMATORS: [Variant; 4] = [W, Scheme::Veno.plain(), Scheme::Jtcp.plain(),
 pub fn related_work(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let mut senders = vec![NR, Scheme::Eifel.plain(), Scheme::Sack.plain(), Scheme::Dsack.plain()];
     senders.extend(ESTIMATORS);
-    let loses = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
-    let reorders = Grid::run(effort, Radio::Reorders, Site::ORDINARY, &senders, over)?;
-    let of = |title: &str, of: &Grid| of.table(&format!("{TITLE}, {title}"));
+    let loses = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let reorders = Comparison::run(effort, Radio::Reorders, Site::ORDINARY, &senders, over)?;
+    let of = |title: &str, of: &Comparison| of.table(&format!("{TITLE}, {title}"));
     let charts = [("random loss", &loses), ("reordering", &reorders)]
         .map(|(title, grid)| grid.chart(&format!("§II-A with {title} (not drawn in the paper)"), &senders));
     Ok(Finding {
@@ -33,8 +33,8 @@ pub fn related_work(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
 }
 
 /// "will not work properly": no gain of more than 10 % over the same sender without the detection.
-fn detection(loses: &Grid, reorders: &Grid) -> Claim {
-    let gain = |grid: &Grid, (with, without)| grid.pooled(with, without, &grid.rates(|_| true));
+fn detection(loses: &Comparison, reorders: &Comparison) -> Claim {
+    let gain = |grid: &Comparison, (with, without)| grid.pooled(with, without, &grid.rates(|_| true));
     let shown = DETECTORS.map(|pair| {
         let [loses, reorders] = [loses, reorders].map(|grid| percent_shown(&gain(grid, pair)));
         let (with, without) = pair;
@@ -55,8 +55,8 @@ fn detection(loses: &Grid, reorders: &Grid) -> Claim {
 }
 
 /// "problematic": the gain over NewReno is smaller with reordering than with loss.
-fn estimation(loses: &Grid, reorders: &Grid) -> Claim {
-    let gains = |grid: &Grid, sender| grid.gains(sender, NR, &grid.rates(|_| true));
+fn estimation(loses: &Comparison, reorders: &Comparison) -> Claim {
+    let gains = |grid: &Comparison, sender| grid.gains(sender, NR, &grid.rates(|_| true));
     let less = |sender| mean(&differences(&gains(loses, sender), &gains(reorders, sender)));
     let shown = ESTIMATORS.map(|sender| {
         let [loses, reorders] = [loses, reorders].map(|grid| percent_shown(&mean(&gains(grid, sender))));
@@ -75,9 +75,9 @@ fn estimation(loses: &Grid, reorders: &Grid) -> Claim {
 /// Footnote 2: several radio links with link-layer retransmission.
 pub fn ad_hoc(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     const SENDERS: [Variant; 4] = [NR, NR_PLUS, PR, PR_PLUS];
-    let run = |radio| Grid::run(effort, radio, Site::ORDINARY, &SENDERS, over);
+    let run = |radio| Comparison::run(effort, radio, Site::ORDINARY, &SENDERS, over);
     let (one, three) = (run(Radio::Reorders)?, run(Radio::ReordersOnHops)?);
-    let gains = |grid: &Grid, sender| grid.gains(sender, NR, &grid.rates(|_| true));
+    let gains = |grid: &Comparison, sender| grid.gains(sender, NR, &grid.rates(|_| true));
     let pluses = [NR_PLUS, PR_PLUS];
     let apart: [Mean; 2] = pluses.map(|plus| mean(&differences(&gains(&three, plus), &gains(&one, plus))));
     let shown = pluses.map(|plus| {

@@ -263,7 +263,7 @@ fn claims(cells: &Cells) -> Vec<Claim> {
 
 /// "most": at least half.
 fn avoids_timeouts(cells: &Cells) -> Claim {
-    let fewer = turned(&cells.gain(TAHOE_SIFEST, PLAIN_TAHOE, (), |seen| seen.flat));
+    let fewer = negated(&cells.gain(TAHOE_SIFEST, PLAIN_TAHOE, (), |seen| seen.flat));
     let larger = cells.gain(TAHOE_SIFEST, PLAIN_TAHOE, (), |seen| seen.window);
     let more = gain_over(cells, TAHOE_SIFEST, PLAIN_TAHOE);
     claim(
