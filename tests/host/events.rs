@@ -253,6 +253,7 @@ fn empty_ping_is_answered() {
     let reply = test.raw().expect("a reply");
     assert_eq!((reply.len(), reply[9], reply[20]), (28, 1, 0), "an ICMP echo reply");
     assert_eq!(reply[24..], [0x12, 0x34, 0, 1]);
+    assert_eq!(airwire::checksum::plain(&reply[20..]), 0, "the checksum is right");
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn delay_of(view: &View<'_>, ack: &Ack) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::recovery::What;
-    use crate::recovery::testing::{BareSender, RTT};
+    use crate::recovery::testing::{BareSender, RTT, TestView};
 
     fn sender(recipe: &str) -> BareSender {
         let mut sender = BareSender::in_profile(recipe, crate::profile::Profile::linux());
@@ -190,6 +190,18 @@ mod tests {
         // 80 segments: the 52nd ACK is the first one more than 50 ms after the first.
         let (ssthresh, why) = round(&mut sender, RTT, Duration::from_millis(1)).unwrap();
         assert_eq!((ssthresh, why), (131.0, "the ACK train is half a round trip long"));
+    }
+
+    /// hystart_ack_delay(): four times GSO_MAX_SIZE at the rate of a window per round trip, at most 1 ms.
+    #[test]
+    fn burst_may_take_time_of_four_gso_packets() {
+        let mut sender = sender("cubic+hystart");
+        round(&mut sender, RTT, Duration::ZERO);
+        let sender = TestView::new(sender);
+        let srtt = sender.view().rtt.srtt().unwrap();
+        let window = 1000.0 * 4.0 * GSO_MAX_SIZE;
+        assert_eq!(ack_delay(window, &sender.view()), srtt / 1000);
+        assert_eq!(ack_delay(window / 1000.0, &sender.view()), Duration::from_millis(1));
     }
 
     #[test]

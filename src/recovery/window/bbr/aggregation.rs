@@ -69,3 +69,27 @@ impl Aggregation {
         present.max(before).min((bw * LONGEST_SILENCE).floor())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::rate::Totals;
+
+    #[test]
+    fn sample_without_interval_does_not_count() {
+        let totals =
+            Totals { delivered: 10.0, delivered_time: Instant::from_secs(1), lost: 0.0, in_flight: 0.0 };
+        let sample = RateSample {
+            totals,
+            prior_in_flight: 10.0,
+            newly_acked: 10.0,
+            newly_lost: 0.0,
+            rtt: None,
+            ack_may_be_delayed: false,
+            measured: None,
+        };
+        let mut aggregation = Aggregation::default();
+        aggregation.update(&sample, false, 1.0, 100.0);
+        assert_eq!(aggregation.room(1000.0), 0.0);
+    }
+}
