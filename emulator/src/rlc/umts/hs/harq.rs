@@ -149,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn reset_cancels_retransmissions() {
+        let mut harq = Harq::new(2);
+        assert!(matches!(transmit(&mut harq, 0, 0, block(0), true), TransmissionResult::Retransmits));
+        harq.reset();
+        assert_eq!(harq.oldest(), None);
+        assert_eq!(harq.next_transmission(at(12), true), Some(NextTransmission::New { process: 0 }));
+    }
+
+    #[test]
     fn harq_retransmits_after_feedback_before_new_blocks() {
         let mut harq = Harq::new(2);
         assert_eq!(harq.ready_at(true), Some(Instant::ZERO));
