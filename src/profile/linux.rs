@@ -4,9 +4,9 @@ use airwire::time::Duration;
 
 use super::recovery::{
     Accounting, AfterIdle, BeyondRecover, CubicDialect, DecreaseFrom, DecreaseRules, DetectionRules,
-    Dialects, ExitWindow, FastRecoveryRules, GrowOnExit, Growth, GrowthLimit, GrowthRules, InitialRules,
-    InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout, Rounding,
-    TimeoutRules,
+    Dialects, ExitWindow, FastRecoveryRules, FrtoDialect, GrowOnExit, Growth, GrowthLimit, GrowthRules,
+    InitialRules, InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout,
+    Rounding, TimeoutRules,
 };
 use super::{
     AckPolicy, Acks, DataOnSyn, FastOpenRules, HalfOpen, Handshake, Icmp, Nagle, OpeningErrors, Persist,
@@ -81,6 +81,8 @@ impl Profile {
                 fills_window: true,
                 // tcp_mark_push(), forced_push().
                 keeps_pushes: true,
+                merges_retransmissions: true,
+                bounds_bare_seq: true,
                 // tcp_current_mss().
                 sack_on_data: true,
                 // tcp_may_update_window().
@@ -158,7 +160,12 @@ impl RecoveryRules {
                 ..rfc.timeout
             },
             transmission: rfc.transmission,
-            dialects: Dialects { cubic: CubicDialect::Linux, rack: RackDialect::Linux, ..rfc.dialects },
+            dialects: Dialects {
+                cubic: CubicDialect::Linux,
+                rack: RackDialect::Linux,
+                frto: FrtoDialect::Linux,
+                ..rfc.dialects
+            },
         }
     }
 }

@@ -245,6 +245,17 @@ pub enum RackDialect {
     Linux,
 }
 
+/// The F-RTO that the recipe `frto` selects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum FrtoDialect {
+    /// RFC 5682.
+    Rfc5682,
+    /// Linux 6.18 (tcp_enter_loss(), tcp_process_loss()): never in fast recovery, also after repeated timeouts, and
+    /// the first ACK of an original decides.
+    Linux,
+}
+
 /// Pacing rates for window algorithms that do not set their own, as multiples of cwnd per round trip (Linux
 /// 6.18, tcp_update_pacing_rate()).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -420,6 +431,8 @@ pub struct Dialects {
     pub cubic: CubicDialect,
     /// The RACK that the recipe `rack` selects.
     pub rack: RackDialect,
+    /// The F-RTO that the recipe `frto` selects.
+    pub frto: FrtoDialect,
 }
 
 impl RecoveryRules {
@@ -479,6 +492,7 @@ impl RecoveryRules {
                 sack: SackDialect::Rfc6675,
                 cubic: CubicDialect::Rfc9438,
                 rack: RackDialect::Rfc8985,
+                frto: FrtoDialect::Rfc5682,
             },
         }
     }

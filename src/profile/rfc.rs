@@ -67,6 +67,8 @@ impl Default for Profile {
                 half_window: false,
                 fills_window: false,
                 keeps_pushes: false,
+                merges_retransmissions: false,
+                bounds_bare_seq: false,
                 sack_on_data: false,
                 defers: false,
                 send_window_update: SendWindowUpdate::Rfc9293,

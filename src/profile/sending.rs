@@ -19,6 +19,12 @@ pub struct Sending {
     /// PSH stays at the end of each write, also in a retransmission and after later writes. Long writes have
     /// more of them (Linux, tcp_mark_push() and forced_push()).
     pub keeps_pushes: bool,
+    /// A small segment that is retransmitted absorbs the following ones, as far as they fit (Linux,
+    /// tcp_retrans_try_collapse()).
+    pub merges_retransmissions: bool,
+    /// The sequence number of an ACK or RST without data is at most one unit of our window beyond the peer's
+    /// window (Linux, tcp_acceptable_seq()).
+    pub bounds_bare_seq: bool,
     /// Segments with data or a FIN report SACK blocks too, and are shorter by that option (Linux,
     /// tcp_current_mss()).
     pub sack_on_data: bool,

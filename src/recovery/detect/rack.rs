@@ -88,6 +88,8 @@ pub(crate) struct Rack {
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     in_recovery: bool,
+    /// A delivery, or an undo, since the last search for losses (`rack.advanced`).
+    advanced: bool,
     /// Transmissions in flight for which no segment sent later has been delivered.
     on_time: SendOrder,
     /// Transmissions in flight for which a segment sent later has been delivered.
@@ -110,6 +112,7 @@ impl Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: REO_WND_PERSIST,
             in_recovery: false,
+            advanced: false,
             on_time: SendOrder::default(),
             overtaken: SendOrder::default(),
             reordering_timer: None,
@@ -139,7 +142,10 @@ impl Detect for Rack {
         self.detect_reordering(view, ack);
         self.update_reo_wnd_mult(view, ack);
         let repaired = self.tlp.on_ack(view, ack);
-        match (self.detect_loss(view), repaired) {
+        // Linux searches for losses only after a delivery (tcp_rack_mark_lost()). The timer finds the others.
+        let searches = std::mem::take(&mut self.advanced) || self.dialect != RackDialect::Linux;
+        let lost = if searches { self.detect_loss(view) } else { Verdict::Nothing };
+        match (lost, repaired) {
             (Verdict::Nothing, Some(window_when_sent)) => {
                 Verdict::Repaired { window_when_sent, why: "TLP: the probe repaired a loss" }
             }
@@ -158,6 +164,7 @@ impl Detect for Rack {
             return;
         }
         self.in_recovery &= restore.window.is_none();
+        self.advanced |= restore.window.is_some();
         if restore.reordered {
             let una = view.flight.una();
             let highest = view.flight.sacked_ranges().last().map_or(una, |range| range.end);
@@ -205,6 +212,7 @@ impl Rack {
         };
         self.rtt = view.now - timed.sent_at;
         self.newest = self.newest.max(Some((newest.sent_at, newest.end)));
+        self.advanced = true;
     }
 
     /// Returns whether an earlier copy of the segment may have arrived instead. A timestamp echo decides this

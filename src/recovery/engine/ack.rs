@@ -8,8 +8,8 @@ enum Undone {
     Nothing,
     /// The reduction was spurious. The restored window already includes the effect of this ACK.
     Window,
-    /// The original was late, but retransmissions are outstanding whose ACKs will reveal more.
-    Later,
+    /// An original was late, and the episode is not over.
+    Partly,
 }
 
 impl Event<'_, '_> {
@@ -29,7 +29,7 @@ impl Event<'_, '_> {
         let undone = self.ask_undo(ack);
         // Linux 6.18, tcp_try_undo_partial(): there is more reordering than assumed, so no more segments are
         // declared lost yet.
-        let data = if undone == Undone::Later { AllowedData::New } else { AllowedData::OldAndNew };
+        let data = if undone == Undone::Partly { AllowedData::New } else { AllowedData::OldAndNew };
         self.allowance.data = data;
         if undone != Undone::Window && !begins_recovery {
             self.ask_repair(ack);
@@ -123,11 +123,12 @@ impl Event<'_, '_> {
             answers.each_detector(|detect| detect.on_correction(view, Correction::Undone(restore)));
         });
         self.restore(self.answers.undo.author(), restore);
+        // With `Growth::Delivered`, an ACK that ends an episode also opens the window (Linux 6.18,
+        // tcp_cong_control()).
+        let opens = self.profile.recovery.growth.amount == Growth::Delivered;
         match restore.window {
-            None if restore.reordered => Undone::Later,
-            // With `Growth::Delivered`, an ACK that ends an episode also opens the window (Linux 6.18,
-            // tcp_cong_control()).
-            Some(_) if self.profile.recovery.growth.amount != Growth::Delivered => Undone::Window,
+            Some(_) if !opens => Undone::Window,
+            _ if restore.reordered => Undone::Partly,
             _ => Undone::Nothing,
         }
     }

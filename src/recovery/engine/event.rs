@@ -108,6 +108,8 @@ impl Event<'_, '_> {
             self.answers.window.on_undo();
             self.cc.timeouts_in_row = 0;
             self.cancel_resend();
+            // The window is not reduced after all, so CWR must not report it (Linux, tcp_ecn_withdraw_cwr()).
+            self.send_cwr &= before.ssthresh <= self.cc.ssthresh;
             self.set_window(by, before, why);
         }
         if let Some((srtt, rttvar)) = timer {

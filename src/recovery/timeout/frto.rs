@@ -6,6 +6,9 @@
 //! algorithm (§3.1): duplicate ACKs before the first new one decide nothing, and a SACK of an original counts
 //! like an ACK. Without a scoreboard, it is the basic algorithm (§2.1).
 //!
+//! Profile `linux` follows Linux 6.18 instead ([`FrtoDialect::Linux`]), with and without SACK: the first ACK or SACK of an
+//! original that was sent before the timeout shows that the timeout was spurious.
+//!
 //! - Choice: the response fully restores cwnd and ssthresh. RFC 5682 leaves it open; ns-2 does the same with
 //!   spurious_response_ = 1.
 //! - Choice: without new data to send, conventional recovery continues (step 2b; Appendix A has
@@ -13,7 +16,10 @@
 //!
 //! It works with every receiver.
 
+use airwire::time::Instant;
+
 use super::{Reaction, Timeout, TimeoutVerdict};
+use crate::profile::recovery::FrtoDialect;
 use crate::recovery::parameter::{Arguments, Parameter};
 use crate::recovery::undo::Restore;
 use crate::recovery::window::Reduction;
@@ -31,6 +37,8 @@ pub(crate) struct Frto {
     /// cwnd after step 3a, which allows at most 3 segments.
     window: f64,
     step: Step,
+    /// Time of the timeout.
+    at: Instant,
     /// cwnd and ssthresh before the timeout.
     before: (f64, f64),
     /// RecoveryPoint: SND.MAX before the new segments were sent.
@@ -58,19 +66,15 @@ impl Frto {
 
 impl Timeout for Frto {
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
-        // Step 1: F-RTO is not used during recovery from an earlier timeout. With SACK, it is not used in
-        // fast recovery either.
-        let recovering = match view.cc.state() {
-            RecoveryState::Loss => view.cc.last_entry == Some(Entered::ByTimeout),
-            RecoveryState::Recovery => view.handshake.scoreboard,
-            RecoveryState::Open | RecoveryState::Cwr => false,
-        };
-        if view.cc.timeouts_in_row > 0 || recovering {
+        if view.cc.timeouts_in_row == 0 {
+            self.before = (view.cc.cwnd, view.cc.ssthresh);
+        }
+        if !Self::is_applicable(view) {
             self.step = Step::Idle;
             return Reaction::Restart { cwnd: view.rules.timeout.loss_window };
         }
         self.step = Step::Retransmitted;
-        self.before = (view.cc.cwnd, view.cc.ssthresh);
+        self.at = view.now;
         self.sacked_before = view.flight.sacked_ranges().last().map_or(0, |range| range.end);
         Reaction::Probe { cwnd: view.rules.timeout.loss_window }
     }
@@ -79,11 +83,15 @@ impl Timeout for Frto {
         if !(ack.advances() || ack.duplicate) {
             return TimeoutVerdict::Nothing;
         }
+        let is_linux = is_linux(view);
+        if is_linux && self.step != Step::Idle && self.delivers_original(ack) {
+            return self.spurious("F-RTO of Linux: an original arrived");
+        }
         match self.step {
             Step::Idle => TimeoutVerdict::Nothing,
             Step::Retransmitted if ack.advances() => self.on_first_ack(view),
             // With SACK, stay in step 2.
-            Step::Retransmitted if view.handshake.scoreboard => TimeoutVerdict::Nothing,
+            Step::Retransmitted if view.handshake.scoreboard || is_linux => TimeoutVerdict::Nothing,
             Step::Retransmitted => {
                 self.step = Step::Idle;
                 TimeoutVerdict::GoBack {
@@ -104,13 +112,51 @@ impl Timeout for Frto {
         // Treat the ACK as one for the retransmission: slow start has taken one step.
         TimeoutVerdict::GoBack {
             cwnd: view.rules.timeout.loss_window + 1.0,
-            head_sent: false,
+            // The ACK may have covered only a part of the retransmission.
+            head_sent: view
+                .flight
+                .head()
+                .is_some_and(|head| head.transmissions > 1 && head.last_sent >= self.at),
             why: "F-RTO step 2b: no new data to send",
         }
     }
 }
 
 impl Frto {
+    /// Step 1: F-RTO is not used during recovery from an earlier timeout. With SACK, it is not used in fast recovery
+    /// either.
+    fn is_applicable(view: &View<'_>) -> bool {
+        let recovering = match view.cc.state() {
+            RecoveryState::Loss => is_linux(view) || view.cc.last_entry == Some(Entered::ByTimeout),
+            RecoveryState::Recovery => is_linux(view) || view.handshake.scoreboard,
+            RecoveryState::Open | RecoveryState::Cwr => false,
+        };
+        match view.cc.timeouts_in_row {
+            0 => !recovering,
+            _ => is_linux(view),
+        }
+    }
+
+    /// Returns whether the ACK delivers data that was sent once, before the timeout or the new segments.
+    fn delivers_original(&self, ack: &Ack) -> bool {
+        let is_old = |end| self.step == Step::Retransmitted || end <= self.recovery_point;
+        ack.originals.lowest.is_some_and(|(_, end)| is_old(end))
+    }
+
+    fn spurious(&mut self, why: &'static str) -> TimeoutVerdict {
+        self.step = Step::Idle;
+        let (cwnd, ssthresh) = self.before;
+        TimeoutVerdict::Spurious {
+            restore: Restore {
+                window: Some(Reduction { cwnd, ssthresh }),
+                resume: true,
+                reordered: false,
+                timer: None,
+                why,
+            },
+        }
+    }
+
     /// Step 2: handles an ACK that advances.
     fn on_first_ack(&mut self, view: &View<'_>) -> TimeoutVerdict {
         // Step 2a: the retransmission completed the window, so the ACK shows nothing.
@@ -139,6 +185,7 @@ impl Frto {
     fn on_second_ack(&mut self, view: &View<'_>, ack: &Ack) -> TimeoutVerdict {
         self.step = Step::Idle;
         let spurious = match view.handshake.scoreboard {
+            _ if is_linux(view) => false,
             false => ack.advances(),
             true => self.originals_arrive(view, ack),
         };
@@ -149,17 +196,12 @@ impl Frto {
                 why: "F-RTO step 3a: no original arrived",
             };
         }
-        let (cwnd, ssthresh) = self.before;
-        TimeoutVerdict::Spurious {
-            restore: Restore {
-                window: Some(Reduction { cwnd, ssthresh }),
-                resume: true,
-                reordered: false,
-                timer: None,
-                why: "F-RTO step 3b: two consecutive ACKs acknowledged originals",
-            },
-        }
+        self.spurious("F-RTO step 3b: two consecutive ACKs acknowledged originals")
     }
+}
+
+fn is_linux(view: &View<'_>) -> bool {
+    view.rules.dialects.frto == FrtoDialect::Linux
 }
 
 #[cfg(test)]

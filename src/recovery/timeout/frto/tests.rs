@@ -1,3 +1,4 @@
+use crate::profile::Profile;
 use crate::recovery::testing::{BareSender, RTT};
 use crate::recovery::{Ack, RecoveryState};
 
@@ -164,4 +165,33 @@ fn repeated_timeout_in_recovery_disables_frto() {
         let una = sender.una();
         assert!(!sender.ack(una + 1).contains('r'), "{recipe}: that recovery is over");
     }
+}
+
+fn linux_under_way(recipe: &str) -> BareSender {
+    BareSender::in_profile(recipe, Profile::linux()).under_way(10.0, 8.0, RTT)
+}
+
+#[test]
+fn linux_undoes_timeout_at_first_ack_of_original() {
+    for timeouts in [1, 2] {
+        for recipe in ["newreno+frto", "sack+frto"] {
+            let mut sender = linux_under_way(recipe);
+            for _ in 0..timeouts {
+                sender.timeout();
+            }
+            sender.ack(3);
+            assert_eq!(sender.cc().state(), RecoveryState::Open, "{recipe}, {timeouts} timeouts");
+            assert_eq!(sender.counters().undone, 1, "{recipe}, {timeouts} timeouts");
+        }
+    }
+}
+
+#[test]
+fn linux_does_not_undo_timeout_in_fast_recovery() {
+    let mut sender = linux_under_way("newreno+frto");
+    sender.dupacks(3);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
+    sender.timeout();
+    sender.ack(3);
+    assert_eq!((sender.cc().state(), sender.counters().undone), (RecoveryState::Loss, 0));
 }
