@@ -210,6 +210,18 @@ impl Flight {
 
     /// Records a retransmission without moving SND.NXT: a go-back-N pass will send this segment once more.
     pub(crate) fn on_resent_outside_pass(&mut self, start: u64, now: Instant, tsval: u32) {
+        self.on_probe_resent(start, now, tsval);
+        let index = self.index_of(start);
+        if index == self.segments.len() {
+            return;
+        }
+        let in_doubt = matches!(self.segments[index].state, SegmentState::InFlight | SegmentState::InDoubt);
+        self.set_state(index, if in_doubt { SegmentState::InDoubt } else { SegmentState::Resent });
+    }
+
+    /// Records a retransmission that does not count as in flight: the tail loss probe of Linux
+    /// (tcp_send_loss_probe()).
+    pub(crate) fn on_probe_resent(&mut self, start: u64, now: Instant, tsval: u32) {
         let index = self.index_of(start);
         let Some(segment) = self.segments.get_mut(index) else { return };
         segment.last_sent = now;
@@ -217,8 +229,6 @@ impl Flight {
         segment.tsval = tsval;
         segment.delivered_when_sent = self.delivered;
         self.note_departure();
-        let in_doubt = matches!(self.segments[index].state, SegmentState::InFlight | SegmentState::InDoubt);
-        self.set_state(index, if in_doubt { SegmentState::InDoubt } else { SegmentState::Resent });
     }
 
     /// Records whether the segment that ends at `end` is an MTU probe.
@@ -252,6 +262,32 @@ impl Flight {
             self.lost_hint.set(self.lost_hint.get() + 1);
             if state == SegmentState::Lost {
                 self.rare().lost_early.insert(end);
+            }
+        }
+    }
+
+    /// Merges the segment that starts at `start` with the next one. The result has the state of the first.
+    pub(crate) fn merge(&mut self, start: u64) {
+        let index = self.index_of(start);
+        let Some(next) = self.segments.get(index + 1).cloned() else { return };
+        if next.state == SegmentState::Lost {
+            self.take_lost_early(next.start);
+        }
+        self.sum_of(next.state, |sum| sum.sub(next.len(), 1));
+        self.segments.remove(index + 1);
+        let segment = &mut self.segments[index];
+        segment.end = next.end;
+        segment.transmissions = segment.transmissions.max(next.transmissions);
+        let state = segment.state;
+        self.sum_of(state, |sum| sum.bytes += next.len());
+        match self.next {
+            at if index + 1 < at => self.next -= 1,
+            at if index < at => self.passed_bytes += next.len(),
+            _ => {}
+        }
+        for hint in [&self.sacked_hint, &self.lost_hint] {
+            if index + 1 < hint.get() {
+                hint.set(hint.get() - 1);
             }
         }
     }

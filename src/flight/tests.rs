@@ -86,7 +86,7 @@ fn sums_match_segment_list_after_random_operations() {
             let now = at(step);
             let (una, max) = (flight.una(), flight.max());
             let somewhere = una + rng.below(max - una + 1);
-            match rng.below(12) {
+            match rng.below(13) {
                 0..=3 => flight.on_new(max + 1 + rng.below(100), now, 0),
                 4 => {
                     flight.on_ack(somewhere);
@@ -121,6 +121,14 @@ fn sums_match_segment_list_after_random_operations() {
                     let start = flight.segment_at(somewhere).map(|s| s.start);
                     if let Some(start) = start {
                         flight.split(start, somewhere);
+                    }
+                }
+                12 => {
+                    let unsacked = |sent: &&Sent| sent.state != SegmentState::Sacked;
+                    let first = flight.segment_at(somewhere).filter(unsacked);
+                    let next = first.and_then(|first| flight.segment_at(first.end)).filter(unsacked);
+                    if let (Some(start), Some(_)) = (first.map(|s| s.start), next) {
+                        flight.merge(start);
                     }
                 }
                 _ => {}

@@ -120,10 +120,13 @@ impl Connection {
         }
         let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Step; 4] =
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
+        let is_predicted = self.has_predicted_header(segment);
+        let Parts { sender, receiver, cx, .. } = self.parts();
+        receiver.choose_path(cx, segment, is_predicted, sender.memory());
         // Linux does not update TS.Recent from an old ACK (tcp_ack()), except on the fast path.
-        let keeps_timestamp = self.cx.profile.validation.accepts_unacknowledged
-            && self.sender.is_old_ack(segment)
-            && !self.is_predicted(segment);
+        let keeps_timestamp = cx.profile.validation.accepts_unacknowledged
+            && sender.is_old_ack(segment)
+            && !receiver.is_on_fast_path();
         for step in steps {
             if let Break(reaction) = step(self, now, segment) {
                 return reaction;
@@ -287,12 +290,9 @@ impl Connection {
             self.establish(now, segment);
             self.process_queued(now);
         }
-        let on_fast_path = self.cx.profile.validation.accepts_unacknowledged && self.is_predicted(segment);
+        let on_fast_path = self.receiver.is_on_fast_path();
         // On its fast path, Linux skips tcp_ack() for data with the same ACK number.
-        let is_skipped = self.cx.profile.persist.restarted_by_acks
-            && !segment.payload.is_empty()
-            && self.sender.repeats_number(segment)
-            && self.has_predicted_header(segment);
+        let is_skipped = on_fast_path && !segment.payload.is_empty() && self.sender.repeats_number(segment);
         if !self.process_ack(now, segment, is_first) {
             return if on_fast_path { Continue(()) } else { Break(Reaction::Done) };
         }
@@ -306,16 +306,11 @@ impl Connection {
         if self.state() == State::Closed { Break(Reaction::Done) } else { Continue(()) }
     }
 
-    /// Returns true if Linux processes a pure ACK on its fast path (tcp_rcv_established()), which takes the
-    /// timestamp even if the ACK is too old.
-    fn is_predicted(&self, segment: &Segment<'_>) -> bool {
-        segment.payload.is_empty() && self.has_predicted_header(segment)
-    }
-
     /// Returns true if Linux predicts the header (tcp_fast_path_on()).
     fn has_predicted_header(&self, segment: &Segment<'_>) -> bool {
         let options = &segment.options;
-        self.state() == State::Established
+        self.cx.profile.validation.accepts_unacknowledged
+            && self.state() == State::Established
             && segment.flags.without(Flags::PSH) == Flags::ACK
             && segment.seq == self.receiver.nxt_seq()
             && !self.receiver.holds_out_of_order()

@@ -132,8 +132,11 @@ impl Connection {
     }
 
     fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: &Choice) {
-        let Parts { sender, cx, .. } = self.parts();
+        let Parts { sender, receiver, cx, .. } = self.parts();
         let (data_end, flags, ecn) = sender.header_fields(cx, now, choice);
+        if cx.profile.sending.sack_on_data && sender.continues_burst(choice.start) {
+            receiver.repeat_duplicate();
+        }
         self.emit(now, out, choice.start, (flags, ecn), (choice.start, data_end));
         let Parts { sender, receiver, statistics, cx, .. } = self.parts();
         if data_end > choice.start {
@@ -173,7 +176,7 @@ impl Connection {
             self.cx.profile.acks.repeat_fin && matches!(self.state(), State::Closing | State::LastAck);
         match self.sender.fin_to_repeat().filter(|_| repeats) {
             Some(fin) => self.emit(now, out, fin, (Flags::ACK.with(Flags::FIN), Ecn::NotEct), (fin, fin)),
-            None => self.emit_ack(now, out, self.sender.nxt()),
+            None => self.emit_ack(now, out, self.sender.bare_seq(&self.cx)),
         }
     }
 
@@ -182,7 +185,7 @@ impl Connection {
     }
 
     fn emit_reset(&mut self, now: Instant, out: &mut Out<'_>) {
-        let at = self.sender.reset_at();
+        let at = self.sender.reset_at(&self.cx);
         let flags = Flags::RST.with(Flags::ACK);
         if self.cx.profile.validation.resets == Resets::Linux {
             self.emit(now, out, at, (flags, Ecn::NotEct), (at, at));

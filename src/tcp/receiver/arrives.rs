@@ -400,6 +400,10 @@ impl Receiver {
 
     /// Eighth step: acknowledges the peer's FIN, which RCV.NXT has just passed.
     pub(in crate::tcp) fn ack_fin(&mut self, cx: &Context, had_holes: bool) {
+        if self.policy.is_linux() {
+            // tcp_fin() resets all blocks (tcp_sack_reset()).
+            self.dsack = None;
+        }
         match cx.state() {
             // RFC 5681 §4.2: a segment that fills a hole is acknowledged at once, with or without FIN.
             State::CloseWait if had_holes => {}

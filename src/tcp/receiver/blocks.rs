@@ -21,17 +21,25 @@ impl Receiver {
             return;
         }
         let next = self.nxt();
-        let Some(start) = self.offset_of(segment).filter(|start| *start < next) else { return };
+        let Some(start) = self.signed_offset_of(segment).filter(|start| *start < next as i64) else { return };
         statistics.duplicate_segments_in += 1;
         // The peer retransmits: an ACK was lost, or the retransmission is spurious.
         self.policy.enter_quick_ack_mode(&cx.profile, u32::MAX);
         let end = match cx.profile.acks.sack_counts_fin {
-            true => (start + segment.seq_len()).min(next),
-            false => (start + segment.payload.len() as u64).min(self.buffer.next()),
+            true => (start + segment.seq_len() as i64).min(next as i64),
+            false => (start + segment.payload.len() as i64).min(self.buffer.next() as i64),
         };
         if cx.profile.acks.dsack && end > start {
-            self.dsack = Some(Box::new((start, end)));
+            self.dsack = Some(Box::new((start as u64, end as u64)));
         }
+    }
+
+    /// Returns the offset of a segment in the peer's stream. Linux also reports a segment below the SYN as a
+    /// duplicate (tcp_send_dupack()), so the offset may be negative in its profile.
+    fn signed_offset_of(&self, segment: &Segment<'_>) -> Option<i64> {
+        let distance = segment.seq.0.wrapping_sub(self.nxt_seq().0) as i32;
+        let offset = self.nxt() as i64 + i64::from(distance);
+        (offset >= 0 || self.policy.is_linux()).then_some(offset)
     }
 
     /// Returns the part of `start..end` that was received before, in or out of order.

@@ -9,7 +9,6 @@ use super::reassembly::max_ranges;
 use super::{AckDue, Receiver, Storing};
 use crate::profile::{AckRules, Profile};
 use crate::tcp::context::Context;
-use crate::tcp::socket::State;
 use crate::tcp::statistics::Statistics;
 
 /// The effect of storing text.
@@ -100,8 +99,7 @@ impl Receiver {
         segment: &Segment<'_>,
         offset: u64,
     ) -> bool {
-        let is_predicted = offset == self.buffer.next() && !self.has_holes();
-        if !is_predicted || cx.state() != State::Established {
+        if !self.on_fast_path {
             // tcp_data_queue() clears a D-SACK that no ACK has reported yet, except on the fast path.
             self.dsack = None;
         }

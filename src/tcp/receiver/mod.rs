@@ -78,8 +78,12 @@ pub(super) struct Receiver {
     recent: Option<Box<[Option<u64>; 4]>>,
     /// Ranges that have arrived after a FIN that is itself out of order. Boxed because it is rare.
     after_fin: Option<Box<RangeSet>>,
-    /// A duplicate to report in the next ACK (RFC 2883).
+    /// The present segment takes the fast path of Linux.
+    on_fast_path: bool,
+    /// A duplicate to report in the next ACK (RFC 2883). Offsets below the SYN wrap around.
     dsack: Option<Box<(u64, u64)>>,
+    /// The duplicate that the last ACK has reported.
+    sent_dsack: Option<Box<(u64, u64)>>,
     /// `None` unless the profile enables it.
     alarm: Option<Box<ReorderingAlarm>>,
     /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
@@ -151,7 +155,9 @@ impl Receiver {
             mss_seen: 0,
             recent: None,
             after_fin: None,
+            on_fast_path: false,
             dsack: None,
+            sent_dsack: None,
             alarm: profile.acks.reordering_alarm.then(Box::default),
             echo_ce: false,
             ect_seen: false,
@@ -216,6 +222,34 @@ impl Receiver {
     /// Returns RCV.NXT.
     pub(super) fn nxt_seq(&self) -> Seq {
         self.irs.at(self.nxt())
+    }
+
+    /// Chooses the path of an acceptable segment. `is_predicted` is true if its header is the expected one.
+    /// Data takes the fast path of Linux only if it fits into memory that is already reserved. `queued` is the
+    /// memory of unacknowledged data.
+    pub(in crate::tcp) fn choose_path(
+        &mut self,
+        cx: &Context,
+        segment: &Segment<'_>,
+        is_predicted: bool,
+        queued: u64,
+    ) {
+        let has_text = !segment.payload.is_empty();
+        self.on_fast_path = is_predicted && (!has_text || self.policy.has_reserved(cx, segment, queued));
+        if has_text {
+            self.policy.set_queued(queued);
+        }
+    }
+
+    /// Reports the duplicate of the last ACK again, because the next segment belongs to the same burst
+    /// (__tcp_transmit_skb()).
+    pub(in crate::tcp) fn repeat_duplicate(&mut self) {
+        self.dsack = self.dsack.take().or_else(|| self.sent_dsack.take());
+    }
+
+    /// Returns true if the segment takes the fast path of Linux (tcp_rcv_established()).
+    pub(in crate::tcp) fn is_on_fast_path(&self) -> bool {
+        self.on_fast_path
     }
 
     /// Returns the offset of a segment in the peer's stream.
@@ -339,7 +373,7 @@ impl Receiver {
         self.last_ack_sent = self.nxt();
         self.policy.on_ack_sent(window.unrounded - self.nxt());
         self.ack = AckDue::No;
-        self.dsack = None;
+        self.sent_dsack = self.dsack.take();
         self.clear_blocks();
         self.copy_tsval = None;
         self.delayed_ack = None;

@@ -160,6 +160,21 @@ impl Policy {
         }
     }
 
+    /// Returns true if Linux has reserved enough memory for this segment. `queued` is the memory of
+    /// unacknowledged data.
+    pub(super) fn has_reserved(&self, cx: &Context, segment: &Segment<'_>, queued: u64) -> bool {
+        let options = cx.negotiated.options_len();
+        let packet = cx.negotiated.header_len() + options as usize + segment.payload.len();
+        matches!(self, Self::Linux(linux) if linux.has_reserved(packet as u32, queued))
+    }
+
+    /// Records the memory of unacknowledged data.
+    pub(super) fn set_queued(&mut self, queued: u64) {
+        if let Self::Linux(linux) = self {
+            linux.set_queued(queued);
+        }
+    }
+
     /// Processes text that was stored, or could not be stored.
     pub(super) fn on_data(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>, arrival: &Arrival) {
         let Self::Linux(linux) = self else { return };

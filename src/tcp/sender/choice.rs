@@ -6,6 +6,8 @@ use airwire::time::{Duration, Instant};
 use super::mtu_search::NextSegment;
 use super::pacer::Pacer;
 use super::{MoreData, Sender};
+use crate::flight::SegmentState;
+use crate::profile::recovery::RackDialect;
 use crate::profile::{Nagle, RtoEvents, WindowProbe};
 use crate::recovery::{Transmission, TransmissionKind};
 use crate::tcp::context::Context;
@@ -41,6 +43,8 @@ impl Sender {
         (may_send, reports_blocks): (bool, bool),
     ) -> Option<Choice> {
         let choice = self.choose_data(cx, statistics, now, (may_send, reports_blocks));
+        self.keeps_sack_len = choice.is_some_and(|choice| choice.kind == TransmissionKind::New)
+            && cx.profile.sending.sack_on_data;
         if choice.is_none() {
             let (recovery, mut path) = self.recovery_and_path(now);
             recovery.on_burst_sent(&mut path);
@@ -67,7 +71,7 @@ impl Sender {
         if !is_due || is_early {
             return self.choose_new(cx, statistics, now, reports_blocks);
         }
-        if let Some(choice) = self.choose_retransmission(now) {
+        if let Some(choice) = self.choose_retransmission(cx, now) {
             return Some(choice);
         }
         if let Some(choice) = self.choose_new(cx, statistics, now, reports_blocks) {
@@ -78,20 +82,21 @@ impl Sender {
         }
         let (recovery, mut path) = self.recovery_and_path(now);
         let (start, kind) = recovery.next_resend_without_new_data(&mut path)?;
-        self.cut_to_smss(start, kind)
+        self.fit_to_smss(cx, start, kind)
     }
 
-    fn choose_retransmission(&mut self, now: Instant) -> Option<Choice> {
+    fn choose_retransmission(&mut self, cx: &Context, now: Instant) -> Option<Choice> {
         if self.flight.is_empty() {
             return None;
         }
         let (recovery, mut path) = self.recovery_and_path(now);
         let (start, kind) = recovery.next_resend(&mut path)?;
-        self.cut_to_smss(start, kind)
+        self.fit_to_smss(cx, start, kind)
     }
 
-    /// Returns the segment at `start` for retransmission, cut to the current SMSS.
-    fn cut_to_smss(&mut self, start: u64, kind: TransmissionKind) -> Option<Choice> {
+    /// Returns the segment at `start` for retransmission. It is cut to the current SMSS, or merged with the
+    /// following segments if the profile says so.
+    fn fit_to_smss(&mut self, cx: &Context, start: u64, kind: TransmissionKind) -> Option<Choice> {
         // RFC 9293 §3.8.6: after the peer has shrunk its window, retransmit only the first segment.
         if start >= self.flight.una() + self.wnd && start > self.flight.una() {
             return None;
@@ -102,8 +107,34 @@ impl Sender {
         if end - start > smss + 1 || (end - start > smss && self.fin != Some(end - 1)) {
             end = start + smss;
             self.flight.split(start, end);
+        } else if cx.profile.sending.merges_retransmissions {
+            end = self.merge_with_next(start, end);
         }
         Some(Choice { start, end, kind })
+    }
+
+    /// Merges the segment `start..end` with the following ones that fit into SMSS and into the peer's window.
+    /// Returns the end of the result.
+    fn merge_with_next(&mut self, start: u64, mut end: u64) -> u64 {
+        let (text_end, edge) = (self.buffer.end(), self.flight.una() + self.wnd);
+        let sent_text_end = text_end.min(self.flight.max());
+        let limit = start + self.current_smss();
+        while end < limit
+            && !self.buffer.ends_record(end)
+            && let Some(next) = self.flight.segment_at(end)
+            && next.state != SegmentState::Sacked
+        {
+            let (next_end, next_text_end) = (next.end, next.end.min(text_end));
+            // A buffer of several segments stays as it is.
+            let is_long = self.starts_buffer(end) && self.buffer_end(end).min(sent_text_end) > next_text_end;
+            if is_long || next_text_end > limit || next_end > edge {
+                break;
+            }
+            self.flight.merge(start);
+            self.merge_buffers(end, next_text_end);
+            end = next_end;
+        }
+        end
     }
 
     #[inline]
@@ -320,7 +351,10 @@ impl Sender {
             if ambiguous || matches!(kind, TransmissionKind::FastRetransmit | TransmissionKind::Timeout) {
                 self.timed = None;
             }
-            if self.recovery.is_outside_pass(start) {
+            let is_linux = cx.profile.recovery.dialects.rack == RackDialect::Linux;
+            if kind == TransmissionKind::Probe && is_linux {
+                self.flight.on_probe_resent(start, now, tsval);
+            } else if self.recovery.is_outside_pass(start) {
                 self.flight.on_resent_outside_pass(start, now, tsval);
             } else {
                 self.flight.on_resent(start, now, tsval);
@@ -401,8 +435,18 @@ impl Sender {
         Some(Probe { start: una, data_end, flags })
     }
 
+    /// Returns the offset of an ACK without data.
+    pub(in crate::tcp) fn bare_seq(&self, cx: &Context) -> u64 {
+        let (max, edge) = (self.flight.max(), self.flight.una() + self.wnd);
+        let unit = 1 << cx.negotiated.rcv_scale();
+        if cx.profile.sending.bounds_bare_seq && max >= edge + unit { edge } else { max }
+    }
+
     /// Returns the offset of a RST, which must lie within the peer's window.
-    pub(in crate::tcp) fn reset_at(&self) -> u64 {
+    pub(in crate::tcp) fn reset_at(&self, cx: &Context) -> u64 {
+        if cx.profile.sending.bounds_bare_seq {
+            return self.bare_seq(cx);
+        }
         self.flight.max().min(self.flight.una() + self.wnd.max(1))
     }
 }

@@ -64,6 +64,12 @@ impl Sender {
         burst.is_some_and(|burst| self.flight.max() < burst.end)
     }
 
+    /// Returns true if new data from `start` on continues a burst.
+    pub(in crate::tcp) fn continues_burst(&self, start: u64) -> bool {
+        let burst = self.spacing.as_ref().and_then(|spacing| spacing.burst);
+        burst.is_some_and(|burst| burst.start < start && start < burst.end)
+    }
+
     /// Returns true if a burst of several segments ends at `end`.
     pub(super) fn ends_burst(&self, start: u64, end: u64) -> bool {
         let burst = self.spacing.as_ref().and_then(|spacing| spacing.burst);

@@ -67,6 +67,8 @@ pub(super) struct Sender {
     smss: u64,
     /// Bytes that SACK blocks take from the data of the next segment.
     sack_len: u64,
+    /// A burst is being sent, whose segments all have the same size (Linux, tcp_write_xmit()).
+    keeps_sack_len: bool,
     /// Offset of our FIN, once the application has closed.
     fin: Option<u64>,
     /// End of the last segment sent that was not full-sized, for Minshall's variant of Nagle.
@@ -148,6 +150,7 @@ impl Sender {
             min_ack: 0,
             smss: u64::from(negotiated.peer_mss()).min(fits).max(8),
             sack_len: 0,
+            keeps_sack_len: false,
             fin: None,
             small_end: 0,
             last_sent: now,
@@ -325,7 +328,9 @@ impl Sender {
 
     /// Reserves `sack_len` bytes of the next segment for SACK blocks.
     pub(super) fn reserve_for_blocks(&mut self, sack_len: u64) {
-        self.sack_len = sack_len;
+        if !self.keeps_sack_len {
+            self.sack_len = sack_len;
+        }
     }
 
     /// Returns the bytes of data in a full-sized segment that is sent now (Linux 6.18, tcp_current_mss()).
@@ -389,6 +394,16 @@ impl Sender {
     fn oldest_sent(&self, cx: &Context) -> Option<(u64, Instant)> {
         let syn_ack = cx.fast_open.early_syn_ack().map(|(first, _)| (0, first));
         syn_ack.or_else(|| self.flight.head().map(|head| (head.start, head.first_sent)))
+    }
+
+    /// Returns the memory of the data and FIN that are not acknowledged, as Linux counts it (sk_wmem_queued).
+    pub(super) fn memory(&self) -> u64 {
+        /// An empty buffer (alloc_skb_fclone(), MAX_TCP_HEADER).
+        const BUFFER: u64 = 832;
+        let una = self.flight.una();
+        let has_lone_fin = self.flight.iter().next_back().is_some_and(|last| self.fin == Some(last.start));
+        let (buffers, start) = self.queued_buffers(una);
+        (buffers + u64::from(has_lone_fin)) * BUFFER + self.buffer.end().saturating_sub(start)
     }
 
     /// Returns true if `seq` is in flight (RFC 5927 §4.1).

@@ -128,6 +128,19 @@ impl Pushes {
         }
     }
 
+    /// Merges the buffer that ends at `middle` with the next one, which ends at `end`.
+    fn merge(&mut self, middle: u64, end: u64) {
+        if let Ok(at) = self.starts.binary_search(&middle) {
+            self.starts.remove(at);
+        }
+        if let Ok(at) = self.ends.binary_search(&middle) {
+            self.ends.remove(at);
+            if let Err(at) = self.ends.binary_search(&end) {
+                self.ends.insert(at, end);
+            }
+        }
+    }
+
     /// Ends a buffer at `end`.
     fn split(&mut self, end: u64) {
         if let Err(at) = self.starts.binary_search(&end) {
@@ -213,6 +226,27 @@ impl Sender {
         let written = self.buffer.end();
         if let Some(pushes) = self.pushes.as_mut().filter(|_| end < written) {
             pushes.split(end);
+        }
+    }
+
+    /// Returns the number of buffers with data at or above `una`, and the start of the first one.
+    pub(super) fn queued_buffers(&self, una: u64) -> (u64, u64) {
+        let starts = self.pushes.as_ref().map(|pushes| &pushes.starts);
+        let Some((starts, first)) = starts.and_then(|starts| Some((starts, *starts.front()?))) else {
+            return (0, u64::MAX);
+        };
+        (starts.len() as u64 + u64::from(una < first), first.min(una))
+    }
+
+    /// Returns true if a buffer starts at `offset`.
+    pub(super) fn starts_buffer(&self, offset: u64) -> bool {
+        self.pushes.as_ref().is_some_and(|pushes| pushes.starts.binary_search(&offset).is_ok())
+    }
+
+    /// Merges the buffer that ends at `middle` with the next one, which ends at `end`. It keeps both pushes.
+    pub(super) fn merge_buffers(&mut self, middle: u64, end: u64) {
+        if let Some(pushes) = &mut self.pushes {
+            pushes.merge(middle, end);
         }
     }
 

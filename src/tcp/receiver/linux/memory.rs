@@ -17,6 +17,46 @@ pub(super) struct Memory {
     /// Sorted by start offset.
     held: VecDeque<HeldSegment>,
     used: u64,
+    reserve: Reserve,
+}
+
+/// Memory that a socket has reserved in whole pages and does not use: `sk_forward_alloc`. Data takes the fast path
+/// only if it fits (tcp_rcv_established()).
+#[derive(Clone, Copy, Debug, Default)]
+struct Reserve {
+    free: u64,
+    /// Memory of unacknowledged data, as last reported (`sk_wmem_queued`).
+    queued: u64,
+}
+
+impl Reserve {
+    const PAGE: u64 = 4096;
+
+    /// Reserves pages until `size` fits (__sk_mem_schedule()).
+    fn reserve(&mut self, size: u64) {
+        self.free += size.saturating_sub(self.free).next_multiple_of(Self::PAGE);
+    }
+
+    /// Uses memory that was reserved (sk_mem_charge()).
+    fn take(&mut self, size: u64) {
+        self.free = self.free.saturating_sub(size);
+    }
+
+    /// Frees memory, and returns whole pages (sk_mem_uncharge()).
+    fn release(&mut self, size: u64) {
+        self.free = (self.free + size) % Self::PAGE;
+    }
+
+    /// Updates the memory of unacknowledged data.
+    fn set_queued(&mut self, queued: u64) {
+        if queued < self.queued {
+            self.release(self.queued - queued);
+        } else {
+            self.reserve(queued - self.queued);
+            self.take(queued - self.queued);
+        }
+        self.queued = queued;
+    }
 }
 
 /// Maximum capacity of an empty list. A list that grew larger in a burst is freed.
@@ -36,6 +76,18 @@ impl Memory {
         self.held.capacity() * size_of::<HeldSegment>()
     }
 
+    /// Returns true if a packet fits into the reserved memory. `queued` is the memory of unacknowledged data.
+    pub(super) fn has_reserved(&self, packet: u32, queued: u64) -> bool {
+        let mut reserve = self.reserve;
+        reserve.set_queued(queued);
+        u64::from(Buffer::of_packet(packet).truesize) <= reserve.free
+    }
+
+    /// Updates the memory of unacknowledged data.
+    pub(super) fn set_queued(&mut self, queued: u64) {
+        self.reserve.set_queued(queued);
+    }
+
     /// Holds a segment. A short one moves into the free space after its predecessor, and costs nothing
     /// (tcp_try_coalesce()).
     pub(super) fn hold(&mut self, start: u64, end: u64, buffer: Buffer) {
@@ -45,6 +97,7 @@ impl Memory {
             Some(last) if last.start > start => self.held.partition_point(|held| held.start <= start),
             _ => self.held.len(),
         };
+        self.reserve.reserve(truesize.into());
         let before = self.held.get_mut(at.saturating_sub(1));
         if let Some(before) = before.filter(|before| before.end == start && end - start <= before.tailroom) {
             before.tailroom -= end - start;
@@ -52,6 +105,7 @@ impl Memory {
             return;
         }
         self.used += u64::from(truesize);
+        self.reserve.take(truesize.into());
         match self.held.get_mut(at.saturating_sub(1)).filter(|_| full) {
             Some(before) => {
                 before.end = before.end.max(end);
@@ -68,6 +122,7 @@ impl Memory {
     pub(super) fn drop_from(&mut self, offset: u64) {
         while let Some(last) = self.held.back().filter(|last| last.start >= offset) {
             self.used -= last.truesize;
+            self.reserve.release(last.truesize);
             self.held.pop_back();
         }
     }
@@ -77,6 +132,7 @@ impl Memory {
         let first = self.held.front().copied().filter(|first| first.end <= copied_seq)?;
         self.held.pop_front();
         self.used -= first.truesize;
+        self.reserve.release(first.truesize);
         if self.held.is_empty() && self.held.capacity() > MAX_EMPTY {
             self.held = VecDeque::new();
         }
@@ -135,6 +191,20 @@ mod tests {
         memory.hold(1101, 1102, Buffer::of_packet(41));
         assert_eq!(memory.used(), 1280 + 832, "100 bytes were free");
         assert_eq!((memory.release_one(1101), memory.used()), (Some(1101), 832));
+    }
+
+    #[test]
+    fn packets_fit_into_pages_reserved_before() {
+        let mut memory = Memory::default();
+        assert!(!memory.has_reserved(41, 0), "nothing is reserved");
+        memory.hold(1, 101, Buffer::of_packet(152));
+        // A page less 832 bytes for the packet leaves 3264. A write of one byte takes 833.
+        assert!(memory.has_reserved(1452, 0) && memory.has_reserved(1452, 833));
+        memory.set_queued(833);
+        memory.hold(101, 1501, Buffer::of_packet(1452));
+        assert!(!memory.has_reserved(53, 833), "127 bytes are left");
+        assert_eq!(memory.release_one(1501), Some(101));
+        assert!(memory.has_reserved(53, 833), "the application has read the first packet");
     }
 
     #[test]

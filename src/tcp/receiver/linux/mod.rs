@@ -15,7 +15,7 @@ use airwire::time::Instant;
 
 pub(super) use self::acks::{AckDelay, Acks};
 use self::held::{Decided, Held};
-use self::memory::Buffer;
+use self::memory::{Buffer, Memory};
 use self::sacks::Sacks;
 pub(super) use self::window::{Selected, Window};
 use crate::profile::{AckCompression, ReceiveMemory};
@@ -106,6 +106,22 @@ impl LinuxReceiver {
     /// Returns the memory cost of waiting segments (sk_rmem_alloc).
     fn used(&self) -> u64 {
         self.held.as_ref().map_or(0, |held| held.memory.used())
+    }
+
+    /// Returns true if a packet with data fits into the reserved memory (sk_forward_alloc). `queued` is the memory
+    /// of unacknowledged data.
+    pub(in crate::tcp::receiver) fn has_reserved(&self, packet: u32, queued: u64) -> bool {
+        match &self.held {
+            Some(held) => held.memory.has_reserved(packet, queued),
+            None => Memory::default().has_reserved(packet, queued),
+        }
+    }
+
+    /// Updates the memory of unacknowledged data, before a segment is held.
+    pub(in crate::tcp::receiver) fn set_queued(&mut self, queued: u64) {
+        if let Some(held) = &mut self.held {
+            held.memory.set_queued(queued);
+        }
     }
 
     /// Returns the bytes of memory that this accounting takes.
