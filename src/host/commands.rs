@@ -101,9 +101,10 @@ impl Host {
         Ok(())
     }
 
-    /// Returns a connection that has not ended.
+    /// Returns a connection that has not ended. In TIME-WAIT both sides have closed it (RFC 9293 §3.10.4).
     fn open_mut(&mut self, id: ConnId) -> Result<&mut Connection, IoError> {
-        let connection = self.slots.get_mut(id).filter(|connection| connection.state() != State::Closed);
+        let is_over = |state| matches!(state, State::TimeWait | State::Closed);
+        let connection = self.slots.get_mut(id).filter(|connection| !is_over(connection.state()));
         connection.ok_or(IoError::NotConnected)
     }
 
