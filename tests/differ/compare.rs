@@ -99,6 +99,23 @@ fn agree_again(kernel: &Record, ours: &Record, at: usize) -> Option<usize> {
     same_so_far.find(|(_, (theirs, mine))| theirs.view == mine.view).map(|(index, _)| index + 1)
 }
 
+/// Returns true if the kernel's answers in `step` differ between two plays of an exchange, although everything
+/// before was the same. Echoed timestamps are not compared, because the peer's clock differs between plays.
+pub(crate) fn answers_vary(first: &Record, other: &Record, step: usize) -> bool {
+    let mut timers = Timers::default();
+    for (at, (a, b)) in first.steps.iter().zip(&other.steps).enumerate().take(step + 1) {
+        let b = b.played_at(a.at).with_echoes_of(a);
+        let end = first.steps.get(at + 1).map_or(first.end, |next| next.at);
+        match first_difference(a, &b, &mut timers, end) {
+            Found::Undecided => return false,
+            Found::Differs(_) if at == step => return true,
+            Found::Differs(_) if a.outcome != b.outcome || a.view != b.view => return false,
+            Found::Differs(_) | Found::Same => {}
+        }
+    }
+    false
+}
+
 enum Found {
     Same,
     Differs(FirstDifference),

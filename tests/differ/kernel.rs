@@ -23,7 +23,7 @@ use nix::sys::socket::{
 };
 
 use crate::plan::{Call, Opening, Plan};
-use crate::play::{LOCAL, Outcome, Play, Record, Stack};
+use crate::play::{LOCAL, Outcome, Play, Record, SEND_BUFFER, Stack};
 
 /// Maximum time between two reads of the device.
 const MAX_READ_INTERVAL: Duration = Duration::from_millis(2);
@@ -253,8 +253,7 @@ impl Socket {
         setsockopt(&socket, sockopt::ReuseAddr, &true)?;
         // The default of distributions. This machine may use another one. Root may set any algorithm.
         setsockopt(&socket, sockopt::TcpCongestion, &OsString::from("cubic"))?;
-        // Large enough for all data that the application writes.
-        setsockopt(&socket, sockopt::SndBuf, &212_992)?;
+        setsockopt(&socket, sockopt::SndBufForce, &SEND_BUFFER)?;
         bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(LOCAL, 0)))?;
         match (opening, peer) {
             (Opening::Active, SocketAddr::V4(peer)) => {

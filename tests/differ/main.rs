@@ -4,7 +4,8 @@
 //! times. The kernel plays it over a TUN device, in parallel with hundreds of others. Then airtcp's host
 //! plays it in virtual time, with every event at the time at which the kernel had it. The segments that both
 //! send are compared one by one. `expected.toml` lists the remaining differences, each with its field, its
-//! direction, a maximum number and the reason.
+//! direction, a maximum number and the reason. An exchange with another difference is played again. If the kernel
+//! itself then answers in another way, or as airtcp does, the exchange is counted, and otherwise the test fails.
 //!
 //! This command needs root privileges:
 //!
@@ -15,7 +16,7 @@
 //!
 //! `AIRTCP_DIFFER_SEED` selects other exchanges, `AIRTCP_DIFFER_COUNT` sets their number, and
 //! `AIRTCP_DIFFER_ONLY` selects a single one. `AIRTCP_DIFFER_ROW` prints the differences that the row with these
-//! words explains.
+//! words explains, or all rows (`all`).
 
 mod compare;
 mod delays;

@@ -12,7 +12,7 @@ use airtcp::tcp::{Linger, SocketOptions, State};
 use airwire::time::{Duration, Instant};
 
 use crate::plan::{Call, Opening, Plan};
-use crate::play::{LOCAL, Outcome, Play, Record, Stack};
+use crate::play::{LOCAL, Outcome, Play, Record, SEND_BUFFER, Stack};
 
 /// The algorithms of this kernel's own sender.
 const RECIPE: &str = "linux";
@@ -26,6 +26,10 @@ struct HostSide {
     listener: Option<ListenId>,
     connection: Option<ConnId>,
     closed: bool,
+    /// A call has reported the error that ended the connection.
+    error_is_reported: bool,
+    /// The peer's FIN has arrived.
+    peer_has_closed: bool,
     options: SocketOptions,
     /// Segments sent and deadlines handled since the last event.
     actions: usize,
@@ -80,7 +84,8 @@ impl HostSide {
             acks.compression = None;
         }
         let mut host = Host::new(HostConfig { addrs, mtu: 1500, profile, recipe, seed: 1 });
-        let options = SocketOptions::of(host.profile());
+        let mut options = SocketOptions::of(host.profile());
+        options.send_buffer = SEND_BUFFER;
         let (mut listener, mut connection) = (None, None);
         // The host is new, so no port is in use.
         match plan.opening {
@@ -90,7 +95,17 @@ impl HostSide {
                     Some(host.connect(BEGIN, Some(local), peer, options.clone()).expect("port in use"));
             }
         }
-        Self { host, now: BEGIN, listener, connection, closed: false, options, actions: 0 }
+        Self {
+            host,
+            now: BEGIN,
+            listener,
+            connection,
+            closed: false,
+            error_is_reported: false,
+            peer_has_closed: false,
+            options,
+            actions: 0,
+        }
     }
 
     /// Fires the timers that are due before `until`.
@@ -138,6 +153,16 @@ impl HostSide {
         }
     }
 
+    /// Reads like a socket of Linux, which reports an error once, and the end of the stream after that. If the
+    /// peer's FIN has arrived, it reports no error (SOCK_DONE).
+    fn read(&mut self, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
+        let is_at_end = self.error_is_reported || self.peer_has_closed;
+        match self.host.read(id, out) {
+            Err(IoError::Ended(_)) if is_at_end => Ok(0),
+            outcome => outcome,
+        }
+    }
+
     fn open_connection(&self) -> Option<ConnId> {
         self.connection.filter(|_| !self.closed)
     }
@@ -147,16 +172,24 @@ impl Stack for HostSide {
     fn deliver(&mut self, packet: &[u8]) {
         self.host.handle_packet(self.now, packet);
         self.accept();
+        self.peer_has_closed |= matches!(
+            self.state(),
+            Some("state:close-wait" | "state:closing" | "state:last-ack" | "state:time-wait")
+        );
     }
 
     fn call(&mut self, call: Call, read: &mut Vec<u8>) -> Outcome {
         let Some(id) = self.open_connection() else { return Outcome::Failed };
+        let is_opening = |state| matches!(state, State::SynSent | State::SynReceived);
+        let opens = self.host.connection(id).is_some_and(|connection| is_opening(connection.state()));
         let (host, now) = (&mut self.host, self.now);
         let outcome = match call {
+            // A socket of Linux takes no data before the connection is open (sk_stream_wait_connect()).
+            Call::Write(_) if opens => Err(IoError::WouldBlock),
             Call::Write(len) => host.write(now, id, &vec![b'x'; len as usize]),
             Call::Read(len) => {
                 read.resize(len as usize, 0);
-                let outcome = host.read(id, read);
+                let outcome = self.read(id, read);
                 read.truncate(*outcome.as_ref().unwrap_or(&0));
                 outcome
             }
@@ -184,6 +217,7 @@ impl Stack for HostSide {
                 Ok(0)
             }
         };
+        self.error_is_reported |= matches!(outcome, Err(IoError::Ended(_)));
         match outcome {
             Ok(count) => Outcome::Count(count),
             Err(IoError::WouldBlock) => Outcome::WouldBlock,

@@ -13,6 +13,10 @@ use crate::plan::{Action, Call, Opening, Plan};
 /// Our side's address, for the kernel and for airtcp.
 pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
+/// Size of the send buffer in bytes. Linux counts the memory of segments, airtcp their data, so the buffer must
+/// never be full.
+pub(crate) const SEND_BUFFER: usize = 8 << 20;
+
 /// The result of a call, from the worst to the best.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Outcome {
@@ -46,6 +50,25 @@ pub(crate) struct Step {
     pub segments: Vec<Observed>,
     /// The peer's view at the end of the step.
     pub view: View,
+}
+
+impl Step {
+    /// Returns this step as if its event had been played at `at`.
+    pub(crate) fn played_at(&self, at: Duration) -> Self {
+        let mut step = Self { at, ..self.clone() };
+        for segment in &mut step.segments {
+            segment.at = at + (segment.at - self.at);
+        }
+        step
+    }
+
+    /// Returns this step with the echoed timestamps of `other`.
+    pub(crate) fn with_echoes_of(mut self, other: &Self) -> Self {
+        for (segment, other) in self.segments.iter_mut().zip(&other.segments) {
+            segment.ecr = other.ecr;
+        }
+        self
+    }
 }
 
 /// The record of an exchange.

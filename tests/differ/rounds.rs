@@ -1,5 +1,5 @@
-//! Plays all exchanges. An exchange that was disturbed, or that differs, is repeated several times in
-//! parallel.
+//! Plays all exchanges. An exchange that was disturbed, or that has an unexplained difference, is repeated
+//! several times in parallel. The repetitions show whether the kernel itself always answers in the same way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use airlink::reactor::Clock;
 use airwire::time::Duration;
 
-use crate::compare::{Difference, Verdict, compare, script};
+use crate::compare::{Difference, Verdict, answers_vary, compare, script};
 use crate::kernel::{Kernel, Played};
 use crate::ours;
 use crate::plan::{Generator, Plan};
@@ -16,10 +16,13 @@ use crate::rows::{Row, most_in};
 
 /// Number of parallel exchanges at the beginning. It decreases if the machine is late.
 const AT_ONCE: usize = 250;
-/// Number of repetitions in which a difference must appear again.
-const CONFIRMATIONS: usize = 2;
-/// Number of plays after which an undecided exchange is given up.
-const MAX_PLAYS: usize = 6;
+/// Number of repetitions of an exchange with an unexplained difference. The difference is an error if the kernel
+/// gives the same answer in all of them.
+const REPETITIONS: usize = 5;
+/// Number of plays without result after which an exchange is given up.
+const MAX_FRUITLESS_PLAYS: usize = 6;
+/// Maximum number of exchanges in a full run in which the kernel's own answers vary.
+const MOST_VARYING: usize = 20;
 /// Time after which no exchange is repeated: a fixed part, and a part for each exchange. An idle machine needs
 /// a tenth of this time. A busy machine plays few exchanges in parallel, and repeats most of them.
 const TIME: (Duration, Duration) = (Duration::from_secs(60), Duration::from_millis(40));
@@ -42,8 +45,10 @@ struct Exchange {
     number: u64,
     plan: Arc<Plan>,
     plays: usize,
-    /// Number of plays that differed.
-    differing_plays: usize,
+    /// Number of plays that were late, or in which timers and events raced.
+    fruitless_plays: usize,
+    /// The plays with an unexplained difference.
+    unexplained: Vec<Divergence>,
     /// Whether the machine was late in the last play. Parallel plays would make it later.
     was_late: bool,
     /// Whether the kernel has retransmitted data.
@@ -55,6 +60,8 @@ enum End {
     Open,
     Same,
     Differs(Box<Divergence>),
+    /// There was an unexplained difference, but the kernel did not always give this answer.
+    Varies(Box<Divergence>),
     GivenUp,
 }
 
@@ -68,6 +75,12 @@ struct Divergence {
 }
 
 impl Divergence {
+    /// Returns the step of the first difference that no row explains.
+    fn unexplained_step(&self, rows: &[Row]) -> Option<usize> {
+        let unexplained = self.differences.iter().find(|difference| difference.row(rows).is_none());
+        unexplained.map(|difference| difference.step)
+    }
+
     /// Returns whether nothing after the difference was compared.
     fn is_cut_by(&self, difference: &Difference) -> bool {
         self.steps < self.kernel.steps.len() && difference.step + 1 == self.steps
@@ -115,7 +128,8 @@ impl Task {
             number,
             plan,
             plays: 0,
-            differing_plays: 0,
+            fruitless_plays: 0,
+            unexplained: Vec::new(),
             was_late: false,
             retransmitted: false,
             end: End::Open,
@@ -126,14 +140,27 @@ impl Task {
         let mut shares = Shares::default();
         let mut uses: Vec<Uses<'_>> = self.rows.iter().map(Uses::of).collect();
         let mut unexplained: BTreeMap<String, Vec<Unexplained<'_>>> = BTreeMap::new();
+        let mut varying = Vec::new();
         for exchange in exchanges {
             shares.add(exchange);
-            let End::Differs(case) = &exchange.end else { continue };
+            let case = match &exchange.end {
+                End::Differs(case) => case,
+                End::Varies(case) => {
+                    let unexplained =
+                        case.differences.iter().filter(|difference| difference.row(&self.rows).is_none());
+                    varying.extend(
+                        unexplained.map(|difference| (exchange.number, difference.signature())).take(1),
+                    );
+                    continue;
+                }
+                _ => continue,
+            };
             for difference in &case.differences {
                 match difference.row(&self.rows) {
                     Some(row) => {
                         uses[row].add(case, difference);
-                        if self.shown.as_deref() == Some(&*self.rows[row].name()) {
+                        if matches!(self.shown.as_deref(), Some(shown) if shown == "all" || shown == self.rows[row].name())
+                        {
                             eprintln!("{}", self.describe(&difference.key, &[(exchange, case, difference)]));
                         }
                     }
@@ -145,12 +172,20 @@ impl Task {
             }
         }
         eprintln!("{}", shares.headline());
+        for (number, signature) in &varying {
+            eprintln!("the kernel's answers vary in exchange {number}: {signature}");
+        }
         let mut errors: Vec<String> = uses.iter().flat_map(|uses| uses.report(exchanges.len())).collect();
         let mut groups: Vec<_> = unexplained.into_iter().collect();
         groups.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
         errors.extend(groups.iter().map(|(signature, cases)| self.describe(signature, cases)));
         if self.all_rows {
             errors.extend(uses.iter().filter_map(Uses::unused));
+        }
+        let most_varying = most_in(MOST_VARYING, exchanges.len());
+        if varying.len() > most_varying {
+            let number = varying.len();
+            errors.push(format!("the kernel's answers vary in {number} instead of {most_varying} exchanges"));
         }
         if shares.given_up * 100 > exchanges.len() * GIVEN_UP {
             let given_up = shares.given_up;
@@ -229,6 +264,8 @@ struct Shares {
     plays: usize,
     same: usize,
     differ: usize,
+    /// Exchanges in which the kernel's own answers vary.
+    vary: usize,
     given_up: usize,
     /// Number of exchanges that a difference has cut.
     cut: usize,
@@ -253,6 +290,7 @@ impl Shares {
                 self.same += 1;
                 self.retransmitted_same += usize::from(exchange.retransmitted);
             }
+            End::Varies(_) => self.vary += 1,
             End::Differs(case) => {
                 let left = case.kernel.steps.len() - case.steps;
                 self.differ += 1;
@@ -266,13 +304,13 @@ impl Shares {
     }
 
     fn headline(&self) -> String {
-        let Self { plays, same, differ, given_up, cut, steps, steps_cut, retransmitted, retransmitted_same } =
-            self;
-        let exchanges = same + differ + given_up;
+        let Self { plays, same, differ, vary, given_up, cut, .. } = self;
+        let Self { steps, steps_cut, retransmitted, retransmitted_same, .. } = self;
+        let exchanges = same + differ + vary + given_up;
         let share = |part: usize, of: usize| format!("{:.1} %", 100.0 * part as f64 / of.max(1) as f64);
         format!(
             "{exchanges} exchanges, {plays} plays: {} identical, {} cut after a difference, {} different but compared to \
-             the end, {} given up because timers and events raced or the machine was late; {} of {steps} steps were not \
+             the end, {vary} exchanges in which the kernel's own answers vary, {} given up because timers and events raced or the machine was late; {} of {steps} steps were not \
              compared; {} of {retransmitted} exchanges with retransmissions are identical",
             share(*same, exchanges),
             share(*cut, exchanges),
@@ -287,20 +325,21 @@ impl Shares {
 impl Exchange {
     /// Number of parallel plays that may be needed to decide it.
     fn plays_at_once(&self) -> usize {
-        if self.plays == 0 || self.was_late { 1 } else { MAX_PLAYS - self.plays }
+        if self.plays == 0 || self.was_late {
+            return 1;
+        }
+        match self.unexplained.len() {
+            0 => MAX_FRUITLESS_PLAYS - self.fruitless_plays,
+            plays => 1 + REPETITIONS - plays,
+        }
     }
 
     fn judge(&mut self, played: Played, rows: &[Row]) -> Result<(), String> {
         self.plays += 1;
         let Played { record, local, peer, late } = played;
         self.was_late = late;
-        let retry_or_give_up = |exchange: &mut Self| {
-            if exchange.plays >= MAX_PLAYS {
-                exchange.end = End::GivenUp;
-            }
-        };
         if late {
-            retry_or_give_up(self);
+            self.note_fruitless_play();
             return Ok(());
         }
         let times: Vec<_> = record.steps[1..].iter().map(|step| step.at).collect();
@@ -309,19 +348,44 @@ impl Exchange {
         self.retransmitted = record.retransmitted;
         let Verdict::Compared { steps, skipped, differences } = compare(&self.plan, &record, &ours, rows)
         else {
-            retry_or_give_up(self);
+            self.note_fruitless_play();
             return Ok(());
         };
-        if differences.is_empty() {
-            self.end = End::Same;
-            return Ok(());
-        }
-        self.differing_plays += 1;
-        let explained = differences.iter().all(|difference| difference.row(rows).is_some());
-        if explained || self.differing_plays > CONFIRMATIONS {
-            self.end =
-                End::Differs(Box::new(Divergence { kernel: record, ours, differences, steps, skipped }));
-        }
+        self.decide(Divergence { kernel: record, ours, differences, steps, skipped }, rows);
         Ok(())
+    }
+
+    fn note_fruitless_play(&mut self) {
+        self.fruitless_plays += 1;
+        if self.fruitless_plays >= MAX_FRUITLESS_PLAYS {
+            self.end = End::GivenUp;
+        }
+    }
+
+    /// Decides the exchange from this play and the earlier ones, if they suffice.
+    fn decide(&mut self, play: Divergence, rows: &[Row]) {
+        let is_explained = play.unexplained_step(rows).is_none();
+        let Some(step) = self.unexplained.first().and_then(|first| first.unexplained_step(rows)) else {
+            match play.differences.is_empty() {
+                true => self.end = End::Same,
+                false if is_explained => self.end = End::Differs(Box::new(play)),
+                false => self.unexplained.push(play),
+            }
+            return;
+        };
+        let varies = match is_explained {
+            true => play.steps > step && play.skipped == 0,
+            false => answers_vary(&self.unexplained[0].kernel, &play.kernel, step),
+        };
+        if is_explained && !varies {
+            self.note_fruitless_play();
+            return;
+        }
+        self.unexplained.push(play);
+        if varies {
+            self.end = End::Varies(Box::new(self.unexplained.swap_remove(0)));
+        } else if self.unexplained.len() > REPETITIONS {
+            self.end = End::Differs(Box::new(self.unexplained.swap_remove(0)));
+        }
     }
 }
