@@ -1,6 +1,6 @@
 //! The findings of a check.
 
-/// A rule that must hold in every capture.
+/// A rule that must hold in every capture. Some rules exist only for UMTS, others only for LTE and NR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant {
     /// PDUs have the configured size and are well formed, and new ones have consecutive sequence numbers.
@@ -23,11 +23,22 @@ pub enum Invariant {
     /// RESETs have a cause and the right sequence numbers, and are acknowledged. RESET and RESET ACK carry
     /// the highest HFN used.
     Reset,
+    /// LTE and NR: segments continue each other, and retransmissions have the octets of the first
+    /// transmission.
+    Segmentation,
+    /// LTE and NR: only missing octets are retransmitted, and they precede new data.
+    Retransmission,
+    /// LTE and NR: RETX_COUNT is right, and a re-establishment follows when it reaches maxRetxThreshold.
+    RetxCount,
+    /// LTE and NR: a report follows each poll and each expiry of the timer, at the first opportunity.
+    Reporting,
+    /// LTE and NR: nothing is reported before t-Reassembly or t-Reordering allows it.
+    Reassembly,
 }
 
 impl Invariant {
-    /// All invariants, in the order of the output.
-    pub const ALL: [Self; 9] = [
+    /// The invariants of UMTS, in the order of the output.
+    pub const UMTS: [Self; 9] = [
         Self::Format,
         Self::Window,
         Self::MaxDat,
@@ -39,6 +50,20 @@ impl Invariant {
         Self::Reset,
     ];
 
+    /// The invariants of LTE and NR, in the order of the output.
+    pub const LTE_NR: [Self; 10] = [
+        Self::Format,
+        Self::Segmentation,
+        Self::Window,
+        Self::Retransmission,
+        Self::RetxCount,
+        Self::Polling,
+        Self::Reporting,
+        Self::StatusProhibit,
+        Self::Reassembly,
+        Self::Acknowledgement,
+    ];
+
     /// Returns the description of the invariant.
     pub const fn text(self) -> &'static str {
         match self {
@@ -46,11 +71,16 @@ impl Invariant {
             Self::Window => "nothing is sent beyond the window",
             Self::MaxDat => "at most MaxDAT - 1 transmissions, then RESET or MRW",
             Self::Acknowledgement => "re-sent as reported; reported as received",
-            Self::StatusProhibit => "Timer_Status_Prohibit lies between reports",
+            Self::StatusProhibit => "the status prohibit timer lies between reports",
             Self::Polling => "polls are answered, prohibited and repeated in time",
             Self::Tti => "PDUs of a TTI on its grid and in the format set",
             Self::BlockErrors => "losses within the binomial 99.9 % interval",
             Self::Reset => "RESETs: numbers alternate, HFNI is the highest used",
+            Self::Segmentation => "segments continue, copies equal the original",
+            Self::Retransmission => "re-sent if missing, and before new data",
+            Self::RetxCount => "RETX_COUNT, and radio link failure at its limit",
+            Self::Reporting => "reports follow polls and timers without delay",
+            Self::Reassembly => "no gap is reported before the timer expires",
         }
     }
 }
@@ -79,17 +109,19 @@ pub struct Counts {
     pub resent: u64,
     /// STATUS PDUs.
     pub status: u64,
-    /// RESETs, not counting repetitions.
+    /// RESETs, not counting repetitions. LTE and NR: re-establishments.
     pub resets: u64,
     /// Wraps of the sequence numbers.
     pub laps: u64,
 }
 
 /// The findings of a check of one capture.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Findings {
-    /// Number of checks of each invariant, in the order of [`Invariant::ALL`].
-    pub checks: [u64; 9],
+    /// The invariants that exist for this generation, in the order of the output.
+    pub invariants: &'static [Invariant],
+    /// Number of checks of each invariant.
+    pub checks: [u64; 14],
     /// All violations.
     pub violations: Vec<Violation>,
     /// Counts of the PDUs sent to the mobile side.
@@ -98,7 +130,24 @@ pub struct Findings {
     pub up: Counts,
 }
 
+impl Default for Findings {
+    fn default() -> Self {
+        Self::new(&Invariant::UMTS)
+    }
+}
+
 impl Findings {
+    /// Creates findings without checks.
+    pub fn new(invariants: &'static [Invariant]) -> Self {
+        Self {
+            invariants,
+            checks: [0; 14],
+            violations: Vec::new(),
+            down: Counts::default(),
+            up: Counts::default(),
+        }
+    }
+
     /// Formats the result as text: each invariant with the number of its checks, and at most `show` of its
     /// violations.
     pub fn to_text(&self, show: usize) -> String {
@@ -107,20 +156,15 @@ impl Findings {
             text.push_str(&line);
             text.push('\n');
         };
-        for invariant in Invariant::ALL {
+        for (position, &invariant) in self.invariants.iter().enumerate() {
             let found: Vec<_> = self.violations.iter().filter(|found| found.invariant == invariant).collect();
-            let number = invariant as usize;
-            let verdict = match (found.is_empty(), self.checks[number]) {
+            let checks = self.checks[invariant as usize];
+            let verdict = match (found.is_empty(), checks) {
                 (false, _) => "VIOLATED",
                 (true, 0) => "not checked",
                 (true, _) => "ok",
             };
-            line(format!(
-                "{}  {:<55} {:>9} checks  {verdict}",
-                number + 1,
-                invariant.text(),
-                self.checks[number]
-            ));
+            line(format!("{}  {:<55} {checks:>9} checks  {verdict}", position + 1, invariant.text(),));
             for Violation { frame, what, .. } in found.iter().take(show) {
                 line(format!("     frame {frame}: {what}"));
             }
@@ -128,9 +172,11 @@ impl Findings {
                 line(format!("     and {} more", found.len() - show));
             }
         }
-        let violated = |number: usize| self.violations.iter().any(|found| found.invariant as usize == number);
-        let checked: Vec<_> = (0..Invariant::ALL.len()).filter(|number| self.checks[*number] > 0).collect();
-        let passed = checked.iter().filter(|number| !violated(**number)).count();
+        let is_violated =
+            |invariant: Invariant| self.violations.iter().any(|found| found.invariant == invariant);
+        let checked = self.invariants.iter().filter(|invariant| self.checks[**invariant as usize] > 0);
+        let checked: Vec<_> = checked.collect();
+        let passed = checked.iter().filter(|invariant| !is_violated(***invariant)).count();
         line(format!("passed {passed} of {}", checked.len()));
         for (name, Counts { pdus, lost, new, resent, status, resets, laps }) in
             [("down", self.down), ("up", self.up)]

@@ -1,6 +1,7 @@
-//! Checks the behaviour of an RLC AM bearer (3GPP TS 25.322), given only a capture of its PDUs in the order
-//! of transmission, as tshark decodes them. It reconstructs the state of both ends, and shares no code with
-//! the implementation that it checks.
+//! Checks the behaviour of an RLC AM bearer, given only a capture of its PDUs in the order of transmission. It
+//! reconstructs the state of both ends, and shares no code with the implementation that it checks.
+//!
+//! [`check`] is for UMTS (3GPP TS 25.322), whose PDUs tshark decodes. [`lte_nr`] is for LTE and NR.
 //!
 //! The UDP source port of a PDU shows whether the channel damaged it. Without this, the state of the ends
 //! could not be reconstructed.
@@ -9,6 +10,7 @@
 
 mod checker;
 pub mod findings;
+pub mod lte_nr;
 pub mod settings;
 pub mod trace;
 
@@ -29,8 +31,8 @@ pub enum End {
     After(Time),
 }
 
-/// Checks all PDUs in this capture, or only the PDUs of one radio bearer. `lost_port` is the UDP source port
-/// of PDUs that the channel damaged.
+/// Checks all PDUs of UMTS in this capture, or only the PDUs of one radio bearer. `lost_port` is the UDP source
+/// port of PDUs that the channel damaged.
 pub fn check(
     pcap: &Path,
     down: DirectionSettings,
