@@ -192,6 +192,7 @@ lint:
 book:
 	@PATH="$(CURDIR)/target/tools/bin:$$PATH" command -v mdbook >/dev/null || $(CARGO) install mdbook --version 0.5.4 --locked --root target/tools
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" mdbook build
+	[ ! -f $(CORE) ] || $(CARGO) run --quiet --locked -p airtcp-cli --bin airtcp -- playground -o target/book/evidence/papers/playground.html
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

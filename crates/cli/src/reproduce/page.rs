@@ -6,7 +6,7 @@ use std::fmt::Write;
 use airtcp_report::html::table::escape;
 use airtcp_reproduce::{Claim, Counts, Figure, Judged, Paper, Table, Verdict};
 
-use super::record::{CHOICES, SHARED_CHOICES, Tally};
+use super::record::{ABOUT_LINKS, CHOICES, PLAYGROUND, SHARED_CHOICES, Tally};
 use super::{FinishedFigure, of};
 
 const STYLE: &str = include_str!("page.css");
@@ -16,7 +16,9 @@ pub(super) fn page(made: &[FinishedFigure]) -> std::io::Result<String> {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Reproduced papers</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>Reproduced papers</h1>\n"
+         <title>Reproduced papers</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>Reproduced papers</h1>\n\
+         <p>{}</p>\n",
+        inline(ABOUT_LINKS)
     );
     text += &summary(made);
     text += &filters(made);
@@ -31,12 +33,15 @@ pub(super) fn page(made: &[FinishedFigure]) -> std::io::Result<String> {
         }
         let _ = writeln!(
             text,
-            "<section id=\"{id}\" data-paper=\"{paper}\">\n<h3><a href=\"#{id}\">{}</a></h3>\n<p class=\"how\"><code>{}</code>, {}</p>",
+            "<section id=\"{id}\" data-paper=\"{paper}\">\n<h3><a href=\"#{id}\">{}</a></h3>\n<p class=\"how\"><code>{}</code>, {}{link}</p>",
             escape(&heading(figure.title)),
             made.command(),
             made.runs(),
             id = figure.id,
             paper = figure.paper.name(),
+            link = figure.playground().map_or_else(String::new, |setup| {
+                format!(". <a href=\"{PLAYGROUND}#{}\">Run this</a>", escape(&setup.address()))
+            }),
         );
         for chart in &finding.charts {
             let svg = made.svg(chart)?;

@@ -28,6 +28,11 @@ the claims. `airtcp reproduce --verify-record docs/evidence/papers` runs everyth
 compares it byte for byte.
 ";
 
+/// The playground's file, in the directory of a page with links to it.
+pub(super) const PLAYGROUND: &str = "playground.html";
+pub(super) const ABOUT_LINKS: &str = "“Run this” opens `playground.html` in the directory of this page, with the \
+    path of a figure and similar senders. `airtcp playground -o playground.html` writes this file.";
+
 /// Heading of the choices for one figure.
 pub(super) const CHOICES: &str = "Choices";
 /// Heading of the choices at the beginning of a paper.
@@ -126,6 +131,9 @@ impl Record {
             let _ = write!(text, "\n{}", wrapped("", &counts, 100));
         }
         text += "\n[Method](method.md) · [All claims](README.md)\n";
+        if figures.iter().any(|(figure, _)| figure.playground().is_some()) {
+            let _ = write!(text, "\n{}", wrapped("", ABOUT_LINKS, 100));
+        }
         if let Some(central) = paper.central() {
             text += &central_claims(&central, &figures);
         }
@@ -256,9 +264,12 @@ fn anchor(heading: &str) -> String {
 fn section(made: &FinishedFigure, pictures: &[(String, String)], numbers: &[&str]) -> String {
     let FinishedFigure { finding, .. } = made;
     let command = format!("`{}`, {}.", made.command(), made.runs());
+    let link = made.figure.playground();
+    let link =
+        link.map_or_else(String::new, |setup| format!(" [Run this]({PLAYGROUND}#{}).", setup.address()));
     let numbers = numbers.iter().map(|name| format!("[{name}](data/{name})")).collect::<Vec<_>>().join(", ");
     let numbers = if numbers.is_empty() { numbers } else { format!(" Numbers: {numbers}") };
-    let mut text = wrapped("", &(command + &numbers), 100) + "\n";
+    let mut text = wrapped("", &(command + &link + &numbers), 100) + "\n";
     for (name, title) in pictures {
         // Writing into a string does not fail.
         let _ = writeln!(text, "![{title}]({name})\n");
@@ -401,6 +412,7 @@ fn column(table: &Table, index: usize) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use airtcp_reproduce::{Claim, Finding, Judged};
+    use serde_json::json;
 
     use super::super::plan::SeedPlan;
     use super::*;
@@ -484,6 +496,30 @@ mod tests {
         };
         assert_eq!(body(&second), body(&first), "only the verdict differs");
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// Each link opens a set-up that the page can run.
+    #[test]
+    fn playground_accepts_every_link() {
+        let mut core = airtcp_playground::Core::default();
+        for setup in figures().iter().filter_map(Figure::playground) {
+            let address = setup.address();
+            let decode = |value: &str| value.replace("%5B", "[").replace("%5D", "]").replace("%25", "%");
+            let mut fields = json!({ "senders": [], "set": [] });
+            for (name, value) in address.split('&').filter_map(|word| word.split_once('=')) {
+                match name {
+                    "sender" => fields["senders"].as_array_mut().unwrap().push(json!(decode(value))),
+                    "set" => fields["set"].as_array_mut().unwrap().push(json!(decode(value))),
+                    "shared" => fields["shared"] = json!(value == "yes"),
+                    _ => fields[name] = json!(decode(value)),
+                }
+            }
+            let request = json!({ "ask": "check", "setup": fields }).to_string();
+            let answer = core.answer(request.as_bytes(), &mut |_| {});
+            let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+            assert!(answer["ok"]["commands"].is_array(), "{address}: {answer}");
+            assert_eq!(answer["ok"]["remarks"], json!([]), "{address}");
+        }
     }
 
     #[test]
