@@ -108,6 +108,36 @@ fn sim_repeats_what_reproduce_measured() {
     assert!(message.contains("p0-fig6-1.json: not a valid run: unknown field `tll`"), "{message}");
 }
 
+/// One command verifies the files of a bundle, and the runs from its set-ups to its claims.
+#[test]
+fn bundle_is_verified_with_its_setups() {
+    let dir = TempDir::new("bundle");
+    let bundle = dir.path("bundle");
+    let setups = format!("{bundle}/setups");
+    let seeds = ["--seeds", "2", "--most-seeds", "2"];
+    let written = ["reproduce", "p0-fig6", "--record", &bundle, "--setups", &setups, "--quiet"];
+    good(&[&written[..], &seeds].concat());
+    let instructions = fs::read_to_string(format!("{bundle}/BUNDLE.md")).unwrap();
+    assert!(instructions.contains("airtcp sim --run setups/p0-fig6-1.json"), "{instructions}");
+    let sums = fs::read_to_string(format!("{bundle}/SHA256SUMS")).unwrap();
+    for name in ["BUNDLE.md", "README.md", "data/p0-fig6.csv", "setups/p0-fig6-seeds.csv"] {
+        assert!(sums.lines().any(|line| line.ends_with(&format!("  {name}"))), "{name} in {sums}");
+    }
+    let verify = ["reproduce", "--verify-record", &bundle];
+    good(&verify);
+
+    let file = format!("{setups}/p0-fig6-seeds.csv");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen(",2,", ",3,", 1)).unwrap();
+    let message = refused(&verify, 1);
+    assert!(message.contains("setups/p0-fig6-seeds.csv"), "{message}");
+    // Without checksums, the repeated runs show the difference.
+    fs::remove_file(format!("{bundle}/SHA256SUMS")).unwrap();
+    let ended = airtcp_testkit::machine::run(&verify);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("p0-fig6: differs in setups/p0-fig6-seeds.csv"), "{}", ended.stderr);
+}
+
 fn check_paper(paper: Paper) {
     for figure in figures().into_iter().filter(|figure| figure.paper == paper) {
         check_files(figure.id, 10, |effort| drop(figure.run(effort).unwrap()));

@@ -1,5 +1,6 @@
 //! `airtcp reproduce`: reproduces the papers' figures and tables in virtual time.
 
+mod bundle;
 mod cache;
 mod page;
 mod picture;
@@ -59,6 +60,8 @@ pub(crate) struct Reproduce {
     /// Write the set-up of each point to this directory as FIGURE-POINT.json, and the value of each seed as FIGURE-seeds.csv
     ///
     /// `airtcp sim --run` repeats the run of a set-up. FIGURE-points.csv lists the settings in which the set-ups differ.
+    /// With `--record DIR --setups DIR/setups`, the record becomes a bundle for evaluators: BUNDLE.md has instructions,
+    /// and SHA256SUMS the checksums of all files.
     #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with = "keep")]
     setups: Option<PathBuf>,
     /// Run recorded figures again with the recorded seeds, and compare with the record in this directory byte for byte
@@ -96,6 +99,9 @@ Examples:
     airtcp sim --run runs/p0-fig6-1.json --seed 5
   One figure, updated in the record:
     airtcp reproduce p2-fig12 --record docs/evidence/papers
+  A paper as a bundle for evaluators, which one command verifies:
+    airtcp reproduce p0 --record bundle --setups bundle/setups
+    airtcp reproduce --verify-record bundle
   The same figure, compared with the record:
     airtcp reproduce p2-fig12 --verify-record docs/evidence/papers";
 
@@ -139,7 +145,7 @@ struct PendingFigure {
     plan: SeedPlan,
     /// Contains the results of the first seed.
     effort: Effort,
-    /// Its runs, with `--setups`.
+    /// Its runs, with `--setups` or for a record with set-ups.
     runs: Option<Arc<Runs>>,
     cost: Cost,
 }
@@ -176,22 +182,26 @@ impl Reproduce {
         // leave half of it.
         let complete = Arc::new(Mutex::new(0));
         self.stop_on_signal(Arc::clone(&progress), Arc::clone(&complete), selected.len())?;
-        let steps = self.run_first_seeds(&planned, cache.as_ref(), &progress)?;
+        let recording = || match &verification {
+            Some(verification) => verification.recording(),
+            None => self.setups.as_ref().map(|_| Arc::default()),
+        };
+        let steps = self.run_first_seeds(&planned, cache.as_ref(), recording, &progress)?;
         let mut finished = Vec::new();
         let all = steps.len();
         for (index, step) in steps.into_iter().enumerate() {
-            let figure = match step {
-                Step::Cached(finished) => finished,
+            let (figure, runs) = match step {
+                Step::Cached(finished) => (finished, None),
                 Step::Pending(pending) => {
                     let runs = pending.runs.clone();
                     let figure = self.make(pending, &format!("[{}/{all}]", index + 1), &progress)?;
                     if let Some(cache) = &cache {
                         cache.put(&figure)?;
                     }
-                    if let (Some(directory), Some(runs)) = (&self.setups, runs) {
-                        runs::write(directory, figure.figure.id, &runs, self.quiet)?;
+                    if let (Some(directory), Some(runs)) = (&self.setups, &runs) {
+                        runs::write(directory, figure.figure.id, runs, self.quiet)?;
                     }
-                    figure
+                    (figure, runs)
                 }
             };
             let mut complete = complete.lock().unwrap_or_else(PoisonError::into_inner);
@@ -202,7 +212,7 @@ impl Reproduce {
             figure.notices.iter().for_each(|notice| tracing::warn!("{}: {notice}", figure.figure.id));
             match (&mut record, &mut verification) {
                 (Some(record), _) => record.put(&figure)?,
-                (None, Some(verification)) => verification.check(&figure)?,
+                (None, Some(verification)) => verification.check(&figure, runs.as_deref())?,
                 (None, None) => self.print(&figure, finished.last(), &selected)?,
             }
             finished.push(figure);
@@ -211,6 +221,11 @@ impl Reproduce {
         if let Some(file) = &self.html {
             airfiles::write(file, page::page(&finished)?)
                 .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        if let (Some(directory), Some(first)) = (&self.record, selected.first())
+            && bundle::is_bundle(self.record.as_deref(), self.setups.as_deref())
+        {
+            bundle::write(directory, first.id)?;
         }
         verification.map_or(Ok(()), Verification::finish)
     }
@@ -243,6 +258,7 @@ impl Reproduce {
         &self,
         planned: &[(Figure, SeedPlan)],
         cache: Option<&ResultCache>,
+        recording: impl Fn() -> Option<Arc<Runs>>,
         progress: &Arc<Progress>,
     ) -> anyhow::Result<Vec<Step>> {
         let all = planned.len();
@@ -254,7 +270,7 @@ impl Reproduce {
             }
             let mut effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>)
                 .starting_at(plan.first_seed.into());
-            let runs = self.setups.as_ref().map(|_| Arc::<Runs>::default());
+            let runs = recording();
             if let Some(runs) = &runs {
                 effort = effort.recording(Arc::clone(runs));
             }

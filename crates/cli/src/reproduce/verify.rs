@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
-use airtcp_reproduce::{Figure, figures};
+use airtcp_reproduce::{Figure, Runs, figures};
 use anyhow::Context;
 
 use super::plan::SeedPlan;
 use super::record::{Record, Recorded};
-use super::{FinishedFigure, select};
+use super::{FinishedFigure, bundle, runs, select};
 use crate::shared::{console, failure};
 
 pub(super) struct Verification<'a> {
@@ -28,7 +29,19 @@ impl<'a> Verification<'a> {
                 directory.display()
             )));
         }
+        if let Some(changed) = bundle::changed(directory)? {
+            if !changed.is_empty() {
+                let files = changed.join(", ");
+                return Err(failure::run(format!("these files differ from SHA256SUMS: {files}")));
+            }
+            console::print_status(format_args!("all files have the checksums in SHA256SUMS"));
+        }
         Ok(Self { directory, record, verified: 0, differing: 0 })
+    }
+
+    /// Returns the runs to fill in for a figure, if the record has set-ups.
+    pub(super) fn recording(&self) -> Option<Arc<Runs>> {
+        self.directory.join(runs::IN_BUNDLE).is_dir().then(Arc::default)
     }
 
     /// Returns the figures with these names and their seeds. Without names, all recorded figures.
@@ -54,10 +67,14 @@ impl<'a> Verification<'a> {
         })
     }
 
-    /// Compares a figure with the record, and prints the result.
-    pub(super) fn check(&mut self, made: &FinishedFigure) -> anyhow::Result<()> {
-        let Recorded { section, files, stale } = Recorded::of(made)?;
+    /// Compares a figure and its runs with the record, and prints the result.
+    pub(super) fn check(&mut self, made: &FinishedFigure, runs: Option<&Runs>) -> anyhow::Result<()> {
+        let Recorded { section, mut files, stale } = Recorded::of(made)?;
         let id = made.figure.id;
+        let setups = runs.map(|runs| runs::files(id, runs)).unwrap_or_default();
+        let in_bundle =
+            |(name, text): (String, String)| (format!("{}/{name}", runs::IN_BUNDLE), text.into_bytes());
+        files.extend(setups.into_iter().map(in_bundle));
         let mut differing = Vec::new();
         if self.record.section(id) != Some(&section) {
             differing.push(format!("its section in {}.md", made.figure.paper.name()));
