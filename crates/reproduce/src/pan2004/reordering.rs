@@ -62,7 +62,7 @@ pub(super) fn late_packets(effort: &Effort) -> Result<Finding, WorldError> {
     let charts = TIMES.map(|times| {
         let cells = cells.only(|point| point.0 == times);
         let curves = TAHOES.map(|curve| cells.line(curve, curve.name, |point| point.1, acked)).to_vec();
-        let title = format!("At most {times} link-layer retransmissions (not a figure of the paper)");
+        let title = format!("Link-layer retransmissions: at most {times} (not a figure of the paper)");
         let mut chart = over_z(&title, "packets acknowledged in 100 s", curves);
         "share of packets that the radio link damages".clone_into(&mut chart.x.caption);
         chart
