@@ -47,7 +47,7 @@ fn judged(recipe: &str, (rate, rtt, queue, loss): Path, seed: u32) -> Value {
     ]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let direction = &analyze_path(capture.path(), &[])["connections"][0]["directions"][0];
-    direction["sender"]["congestion"].clone()
+    direction["sender"]["congestion_control"].clone()
 }
 
 /// The paths for this recipe, with their seeds. Fast paths take longest to simulate, so an ordinary run uses
@@ -63,11 +63,14 @@ fn paths(recipe: &str) -> Vec<(u32, Path)> {
 fn judge(recipe: &str, truth: &str) -> (Vec<String>, usize) {
     let judgements: Vec<_> =
         paths(recipe).into_iter().map(|(seed, path)| (path, judged(recipe, path, seed))).collect();
-    let is = |judgement: &Value, what: &str| judgement["looks_like"] == what;
-    let right = judgements.iter().filter(|(_, judgement)| is(judgement, truth)).count();
+    let right = judgements.iter().filter(|(_, judgement)| judgement["name"] == truth).count();
+    let names = |judgement: &Value| {
+        let or = judgement["or"].as_array().unwrap().clone();
+        judgement["name"] == truth || judgement["name"].is_null() || or.contains(&truth.into())
+    };
     let wrong = judgements
         .iter()
-        .filter(|(_, judgement)| !is(judgement, truth) && !is(judgement, "undetermined"))
+        .filter(|(_, judgement)| !names(judgement))
         .map(|(path, judgement)| format!("{recipe} on {path:?}: {judgement}"));
     (wrong.collect(), right)
 }

@@ -25,6 +25,7 @@
 mod capture_point;
 mod clock_order;
 mod clock_step;
+mod congestion;
 mod copies;
 mod direction;
 pub mod findings;

@@ -5,9 +5,9 @@ use std::fmt;
 use airtcp_numbers::units::show_rate;
 
 use super::findings::{
-    AckPolicy, AckPolicyFindings, AfterTimeout, BlackHole, CapturePoint, Close, CongestionControl,
+    AckPolicy, AckPolicyFindings, AfterTimeout, BlackHole, CapturePoint, Close, CongestionControlFindings,
     CongestionFindings, ConnectionFindings, DirectionFindings, Evidence, Handshake, HandshakeOutcome,
-    HandshakeSeen, IcmpFindings, NamedBy, PartialAcks, RttOf,
+    HandshakeSeen, IcmpFindings, NamedBy, PartialAcks, RttOf, SenderFindings,
 };
 use crate::text::{MeasuredTime, Seconds, list};
 
@@ -219,9 +219,13 @@ impl DirectionFindings {
         ];
         write_list(row, "observed", "", &observed)?;
         self.write_sender(row)?;
-        let congestion = &self.sender.congestion;
-        if congestion.falls > 0 || congestion.min_rtt_probes > 0 {
-            row("congestion", congestion.to_string())?;
+        let SenderFindings { congestion_control, congestion, .. } = &self.sender;
+        let has_numbers = congestion.falls > 0 || congestion.min_rtt_probes > 0;
+        if has_numbers || congestion_control.name.is_some() {
+            row("congestion", congestion_control.to_string())?;
+        }
+        if has_numbers {
+            row("", congestion.to_string())?;
         }
         Ok(())
     }
@@ -441,14 +445,22 @@ impl fmt::Display for AckPolicyFindings {
     }
 }
 
+impl fmt::Display for CongestionControlFindings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(name) = self.name else { return f.write_str("cannot be determined") };
+        write!(f, "{name}")?;
+        for other in &self.or {
+            write!(f, " or {other}")?;
+        }
+        if let Some(evidence) = &self.evidence {
+            write!(f, ": {evidence}")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for CongestionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.looks_like {
-            CongestionControl::Reno => "resembles Reno",
-            CongestionControl::Cubic => "resembles CUBIC",
-            CongestionControl::Bbr => "resembles BBR",
-            CongestionControl::Undetermined => "not identified",
-        })?;
         let mut evidence = Vec::new();
         if let (Some(to), Some(least), Some(most)) = (self.falls_to, self.falls_to_least, self.falls_to_most)
         {
@@ -464,6 +476,6 @@ impl fmt::Display for CongestionFindings {
         if self.min_rtt_probes > 0 {
             evidence.push(format!("{} times at most four segments in flight for 0.2 s", self.min_rtt_probes));
         }
-        write!(f, ": {}", evidence.join(", "))
+        f.write_str(&evidence.join(", "))
     }
 }

@@ -1,5 +1,5 @@
-//! Identifies a sender's congestion control by the reduction of its window at a loss, by its growth until the
-//! next loss, and by reductions without a loss.
+//! Measures the reduction of a sender's window at a loss, its growth until the next loss, and its reductions
+//! without a loss.
 //!
 //! The window is not contained in any packet. It is approximated by the maximum flight within a round trip,
 //! as long as nothing else limits the sender.
@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use airtcp_numbers::statistics::median;
 
 use crate::compact::heap_of_vec;
-use crate::connection::findings::{CongestionControl, CongestionFindings};
+use crate::connection::findings::CongestionFindings;
 
 /// Maximum number of reductions and growth periods remembered. More would hardly change the median.
 const MAX_MEASUREMENTS: usize = 64;
@@ -20,27 +20,6 @@ const MIN_GROWTH_ROUNDS: u16 = 8;
 /// Minimum window in segments. The flight is uncertain by one segment, which distorts the factor of smaller
 /// windows.
 const MIN_WINDOW_SEGMENTS: f64 = 16.0;
-/// Minimum number of reductions that must agree.
-const MIN_REDUCTIONS: usize = 3;
-
-/// Reno's factor (RFC 5681 §3.2), with a tolerance of about one segment.
-const RENO_FACTOR: RangeInclusive<f64> = 0.42..=0.58;
-/// CUBIC's factor (RFC 9438 §4.6), with the same tolerance.
-const CUBIC_FACTOR: RangeInclusive<f64> = 0.63..=0.77;
-/// The factors of senders that multiply the window by a constant at a loss.
-const REDUCTION: RangeInclusive<f64> = 0.42..=0.77;
-const NO_REDUCTION: RangeInclusive<f64> = 0.85..=1.2;
-/// The growth of Reno's window in segments per round trip: one, or half a segment if an ACK covers two
-/// segments (RFC 5681 §3.1).
-const RENO_GROWTH: RangeInclusive<f64> = 0.35..=1.2;
-
-/// Linear growth in segments per round trip that CUBIC does not have. CUBIC grows by 0.53 segments in its
-/// Reno-friendly region (RFC 9438 §4.3), and otherwise along a curve.
-const LINEAR_GROWTH: RangeInclusive<f64> = 0.85..=1.15;
-/// Limit of [`Growth::curvature`] for linear growth.
-const MAX_LINEAR_CURVATURE: f64 = 0.06;
-/// Tolerance around the median.
-const TOLERANCE: f64 = 0.07;
 
 /// BBR reduces its flight to four segments for 200 ms every ten seconds, to measure the round trip without a
 /// queue (draft-cardwell-iccrg-bbr-congestion-control-00, ProbeRTT).
@@ -210,7 +189,6 @@ impl Congestion {
         let growth = of_growths(|growth| growth.slope).map(|slope| slope / segment);
         let curvature = of_growths(|growth| growth.curvature);
         CongestionFindings {
-            looks_like: self.judge(agreed(&factors), growth.zip(curvature)),
             falls: factors.len() as u64,
             falls_to: median(&factors),
             falls_to_least: factors.first().copied(),
@@ -218,22 +196,6 @@ impl Congestion {
             grows_segments_per_round_trip: growth,
             growth_curvature: curvature,
             min_rtt_probes: u64::from(self.probes),
-        }
-    }
-
-    /// Returns the verdict. `factor` is the reduction factor, if the losses agree. `growth` contains the
-    /// segments per round trip and the curvature.
-    fn judge(&self, factor: Option<f64>, growth: Option<(f64, f64)>) -> CongestionControl {
-        let is = |range: &RangeInclusive<f64>| factor.is_some_and(|factor| range.contains(&factor));
-        let grows = |range: &RangeInclusive<f64>| growth.is_some_and(|(growth, _)| range.contains(&growth));
-        let is_linear = growth.is_some_and(|(_, curvature)| curvature.abs() <= MAX_LINEAR_CURVATURE);
-        match self.probes {
-            // BBR's response to losses varies, but it never multiplies the window by a constant.
-            2.. if !is(&REDUCTION) => CongestionControl::Bbr,
-            1 if is(&NO_REDUCTION) => CongestionControl::Bbr,
-            0 if is(&RENO_FACTOR) && grows(&RENO_GROWTH) => CongestionControl::Reno,
-            0 if is(&CUBIC_FACTOR) && !(grows(&LINEAR_GROWTH) && is_linear) => CongestionControl::Cubic,
-            _ => CongestionControl::Undetermined,
         }
     }
 }
@@ -248,13 +210,6 @@ impl Growth {
         let curvature = if by > 0.0 { (mean - middle) / by } else { 0.0 };
         Self { slope: (by / rounds) as f32, curvature: curvature as f32 }
     }
-}
-
-/// Returns the median, if at least nine in ten values are near it.
-fn agreed(factors: &[f64]) -> Option<f64> {
-    let middle = median(factors)?;
-    let near = factors.iter().filter(|factor| (**factor - middle).abs() <= TOLERANCE).count();
-    (factors.len() >= MIN_REDUCTIONS && 10 * near >= 9 * factors.len()).then_some(middle)
 }
 
 #[cfg(test)]

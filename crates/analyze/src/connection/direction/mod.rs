@@ -55,9 +55,10 @@ use self::recovery::Recovery;
 use self::round_trips::RoundTrips;
 use self::rounds::Rounds;
 use self::series::Series;
+use super::congestion::{Observed, identify};
 use super::findings::{
-    AckFindings, CapturePoint, CongestionFindings, DirectionFindings, Evidence, Marks, PartialAcks, RttOf,
-    SenderFindings, WindowFindings,
+    AckFindings, CapturePoint, CongestionControlFindings, CongestionFindings, DirectionFindings, Evidence,
+    Marks, PartialAcks, RttOf, SenderFindings, WindowFindings,
 };
 use crate::compact::{ALLOCATOR_OVERHEAD, CompactOption, OnDemand};
 use crate::resolution::greatest_common_divisor;
@@ -233,6 +234,8 @@ pub(super) struct DirectionAnalysis {
     marks: OnDemand<Marks>,
     anomalies: OnDemand<Anomalies>,
     round_trips: Option<Box<RoundTrips>>,
+    /// Whether the SYN or SYN-ACK itself was ECN-capable, which RFC 3168 §6.1.1 forbids and RFC 8257 does.
+    syn_is_ecn_capable: bool,
     trace: Option<Box<Trace>>,
 }
 
@@ -386,6 +389,7 @@ impl DirectionAnalysis {
         if cwr && let Some(anomalies) = self.anomalies.get_mut() {
             anomalies.congestion.interrupted();
         }
+        self.syn_is_ecn_capable |= packet.flags.contains(Flags::SYN) && packet.ecn != Ecn::NotEct;
         let reset = packet.flags.contains(Flags::RST);
         if packet.ecn == Ecn::NotEct && !cwr && !reset {
             return;
@@ -525,6 +529,7 @@ impl DirectionAnalysis {
         peer_mss: Option<u16>,
     ) -> SenderFindings {
         let path_segment = self.path_segment();
+        let congestion_control = self.congestion_control(rtt_of, flight_is_known);
         let Anomalies { sender, congestion, .. } = &*self.anomalies.get_or_default();
         let initial = &self.initial_flight;
         let has_initial = self.numbering.syn_seen && initial.segments > 0 && flight_is_known;
@@ -547,6 +552,7 @@ impl DirectionAnalysis {
             } else {
                 Evidence::Undetermined
             },
+            congestion_control,
             // At other capture points, the data in flight before the capture point is not visible.
             congestion: if rtt_of == RttOf::RoundTrip && flight_is_known {
                 congestion.findings(path_segment)
@@ -554,5 +560,26 @@ impl DirectionAnalysis {
                 CongestionFindings::default()
             },
         }
+    }
+
+    /// Names the congestion control from a capture at the sender, or from one at the receiver with timestamps.
+    fn congestion_control(&self, rtt_of: RttOf, flight_is_known: bool) -> CongestionControlFindings {
+        let Some(round_trips) = &self.round_trips else { return CongestionControlFindings::default() };
+        let is_visible = match rtt_of {
+            RttOf::RoundTrip => flight_is_known,
+            RttOf::ReceiverDelay => round_trips.has_delays(),
+            RttOf::PartOfRoundTrip | RttOf::Unknown => false,
+        };
+        if !is_visible {
+            return CongestionControlFindings::default();
+        }
+        let has_initial = self.numbering.syn_seen && self.initial_flight.segments > 0;
+        identify(&Observed {
+            rounds: round_trips.windows(),
+            segment: self.path_segment(),
+            initial_segments: (has_initial && flight_is_known).then_some(self.initial_flight.segments.into()),
+            syn_is_ecn_capable: self.syn_is_ecn_capable,
+            at_sender: rtt_of == RttOf::RoundTrip,
+        })
     }
 }

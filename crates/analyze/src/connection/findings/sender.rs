@@ -1,6 +1,10 @@
 //! The characteristics of a sender.
 
+use std::fmt;
+
 use serde::Serialize;
+
+use super::Confidence;
 
 /// The characteristics of the sender. `None` or `Undetermined` if a capture at the receiver does not show
 /// them.
@@ -27,16 +31,30 @@ pub struct SenderFindings {
     pub partial_acks: PartialAcks,
     /// Whether the sender sends new data on the first two duplicate ACKs (limited transmit, RFC 3042).
     pub limited_transmit: Evidence,
-    /// The apparent congestion control.
+    /// The name of the congestion control.
+    pub congestion_control: CongestionControlFindings,
+    /// The changes of the window in numbers.
     pub congestion: CongestionFindings,
 }
 
-/// The apparent congestion control of a sender, and the evidence. It can be determined only from a capture at
-/// the sender, and only while the congestion window, not the application or the receiver, is the limit.
+/// The congestion control of a sender, as far as its window shows it. This needs a capture at the sender, or one
+/// at the receiver with timestamps, and a time in which only the congestion window is the limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CongestionControlFindings {
+    /// The most likely name. `None` if the capture does not decide.
+    pub name: Option<CongestionControl>,
+    /// Others that the capture does not exclude, the most likely first.
+    pub or: Vec<CongestionControl>,
+    /// How certain the names are.
+    pub confidence: Confidence,
+    /// The explanation.
+    pub evidence: Option<String>,
+}
+
+/// The reductions and the growth of a sender's window. A capture at the sender shows them while the congestion
+/// window, not the application or the receiver, is the limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CongestionFindings {
-    /// The verdict.
-    pub looks_like: CongestionControl,
     /// Number of losses from which the window reduction can be measured: detected without a timeout, with at
     /// least 16 segments in flight, and with a flight that equals the window before and after.
     pub falls: u64,
@@ -59,20 +77,65 @@ pub struct CongestionFindings {
     pub min_rtt_probes: u64,
 }
 
-/// A congestion control that captures can identify.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// A congestion control that captures can identify. In JSON, it has the name that Linux uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CongestionControl {
-    /// The window is halved at a loss and grows by one segment, or half a segment, per round trip (RFC 5681).
+    /// Reno (RFC 5681), or another with the same window: TCP-LP.
     Reno,
-    /// The window is reduced to 0.7 at a loss (RFC 9438).
+    /// CUBIC (RFC 9438).
     Cubic,
-    /// The window is not reduced at a loss, but falls to four segments about every ten seconds (BBR version
-    /// 1).
+    /// BBR, version 1.
     Bbr,
-    /// There were too few losses, they are inconsistent, or it is another congestion control.
-    #[default]
-    Undetermined,
+    /// BIC.
+    Bic,
+    /// CAIA Delay-Gradient.
+    Cdg,
+    /// Data Center TCP (RFC 8257).
+    Dctcp,
+    /// HighSpeed TCP (RFC 3649).
+    HighSpeed,
+    /// H-TCP.
+    HTcp,
+    /// TCP Hybla.
+    Hybla,
+    /// TCP-Illinois.
+    Illinois,
+    /// TCP-NV.
+    Nv,
+    /// Scalable TCP.
+    Scalable,
+    /// TCP Vegas.
+    Vegas,
+    /// TCP Veno.
+    Veno,
+    /// TCP Westwood+.
+    Westwood,
+    /// YeAH-TCP.
+    Yeah,
+}
+
+impl fmt::Display for CongestionControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reno => "Reno",
+            Self::Cubic => "CUBIC",
+            Self::Bbr => "BBR",
+            Self::Bic => "BIC",
+            Self::Cdg => "CDG",
+            Self::Dctcp => "DCTCP",
+            Self::HighSpeed => "HighSpeed",
+            Self::HTcp => "H-TCP",
+            Self::Hybla => "Hybla",
+            Self::Illinois => "Illinois",
+            Self::Nv => "NV",
+            Self::Scalable => "Scalable",
+            Self::Vegas => "Vegas",
+            Self::Veno => "Veno",
+            Self::Westwood => "Westwood",
+            Self::Yeah => "YeAH",
+        })
+    }
 }
 
 /// The data that a sender retransmits after a timeout.

@@ -1,8 +1,5 @@
 //! The ACKs that a sender far from the capture point has received.
 
-/// Number of remembered ACKs. They cover one round trip, so their times are exact to a twenty-eighth of it.
-const ENTRIES: usize = 32;
-
 /// The part of the receiver's state that a sender knows from an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AckState {
@@ -14,16 +11,23 @@ pub(super) struct AckState {
 }
 
 /// The most recent ACKs. An ACK takes effect when it has reached the sender and the data that it triggers has
-/// come back to the capture point.
-#[derive(Clone, Debug, Default)]
-pub(super) struct AckHistory {
+/// come back to the capture point. They cover one round trip, so with 32 entries their times are exact to a
+/// twenty-eighth of it.
+#[derive(Clone, Debug)]
+pub(super) struct AckHistory<const ENTRIES: usize> {
     entries: [AckState; ENTRIES],
     first: u8,
     len: u8,
     effective: Option<AckState>,
 }
 
-impl AckHistory {
+impl<const ENTRIES: usize> Default for AckHistory<ENTRIES> {
+    fn default() -> Self {
+        Self { entries: [AckState::default(); ENTRIES], first: 0, len: 0, effective: None }
+    }
+}
+
+impl<const ENTRIES: usize> AckHistory<ENTRIES> {
     /// Adds an ACK. `lag` is the time until it takes effect.
     pub(super) fn add(&mut self, state: AckState, lag: i64) {
         let newest = (usize::from(self.first) + usize::from(self.len) + ENTRIES - 1) % ENTRIES;
@@ -62,7 +66,7 @@ mod tests {
 
     #[test]
     fn ack_takes_effect_after_lag() {
-        let mut history = AckHistory::default();
+        let mut history = AckHistory::<32>::default();
         let state = |at: i64| AckState { at, una: at as u64, edge: None };
         for at in 1..=100 {
             history.add(state(at), 28);
@@ -70,12 +74,12 @@ mod tests {
         // The oldest entries were displaced and count as effective.
         let found = [10, 90, 95, 1000, 1000].map(|time| history.at(time).map(|state| state.una));
         assert_eq!(found, [68, 90, 95, 100, 100].map(Some));
-        assert_eq!(AckHistory::default().at(5), None);
+        assert_eq!(AckHistory::<32>::default().at(5), None);
     }
 
     #[test]
     fn close_acks_share_an_entry() {
-        let mut history = AckHistory::default();
+        let mut history = AckHistory::<32>::default();
         for at in 1..=28_000 {
             history.add(AckState { at, una: at as u64, edge: Some(at as u64 + 9) }, 28_000);
         }

@@ -69,6 +69,11 @@ pub(super) struct OneWayDelay {
 }
 
 impl OneWayDelay {
+    /// Returns whether any packet had a timestamp.
+    pub(super) fn is_known(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// Processes a packet. Returns its delay above the minimum in nanoseconds.
     pub(super) fn add(&mut self, tsval: u32, at: i64) -> Option<i64> {
         let Some((first, began)) = self.first else {

@@ -10,6 +10,7 @@ mod delays;
 mod losses;
 mod observe;
 mod trains;
+mod windows;
 
 use std::ops::Range;
 
@@ -19,7 +20,9 @@ use self::ack_history::AckHistory;
 use self::delays::{DelayTimes, OneWayDelay};
 use self::losses::{LossEpisodes, QueueAtLoss};
 use self::trains::Trains;
+use self::windows::Windows;
 use crate::compact::ALLOCATOR_OVERHEAD;
+use crate::connection::congestion;
 use crate::connection::findings::{DelayFindings, Frames, RoundTripFindings, TokenBucketFindings};
 
 /// Number of data packets from which evidence is gathered. Most connections have fewer, and need no memory.
@@ -151,7 +154,10 @@ pub(super) struct RoundTrips {
     previous_flight: u32,
     /// The flight before a pause, until the first round after it has ended.
     before_pause: Option<u32>,
-    history: Option<Box<AckHistory>>,
+    history: Option<Box<AckHistory<32>>>,
+    /// The same ACKs, until they have passed the queue of the data.
+    delayed_history: Option<Box<AckHistory<64>>>,
+    windows: Windows,
     /// The receiver's timestamp that the sender has not echoed yet, and its time.
     unechoed: Option<(u32, i64)>,
     newest_tsval: Option<u32>,
@@ -179,6 +185,7 @@ pub(super) struct RoundTrips {
     max_queue: i64,
     /// The one-way delay of the last packet, and the longer one of those around the last gap.
     last_delay: i64,
+    max_delay: i64,
     gap_delay: i64,
     last_rtt: i64,
     queue: DelayTimes,
@@ -212,6 +219,8 @@ impl RoundTrips {
             previous_flight: 0,
             before_pause: None,
             history: None,
+            delayed_history: None,
+            windows: Windows::new(at, end),
             unechoed: None,
             newest_tsval: None,
             min_echo: i64::MAX,
@@ -235,6 +244,7 @@ impl RoundTrips {
             recent_queue: [0; 2],
             max_queue: 0,
             last_delay: 0,
+            max_delay: 0,
             gap_delay: 0,
             last_rtt: 0,
             queue: DelayTimes::default(),
@@ -251,12 +261,27 @@ impl RoundTrips {
 
     pub(super) fn heap(&self) -> usize {
         let history = self.history.as_ref().map_or(0, |history| size_of_val(&**history) + ALLOCATOR_OVERHEAD);
-        size_of::<Self>() + ALLOCATOR_OVERHEAD + history + self.losses.heap()
+        let delayed =
+            self.delayed_history.as_ref().map_or(0, |history| size_of_val(&**history) + ALLOCATOR_OVERHEAD);
+        size_of::<Self>() + ALLOCATOR_OVERHEAD + history + delayed + self.losses.heap() + self.windows.heap()
     }
 
     pub(super) fn add_rtt(&mut self, ns: i64) {
         self.round.rtt = self.round.rtt.min(ns);
         self.last_rtt = ns;
+        if self.delayed_history.is_none() {
+            self.windows.add_rtt(ns);
+        }
+    }
+
+    /// Returns the sender's window in each round trip.
+    pub(super) fn windows(&self) -> &[congestion::Round] {
+        &self.windows.rounds
+    }
+
+    /// Returns whether timestamps show the queueing delay of the data.
+    pub(super) fn has_delays(&self) -> bool {
+        self.one_way[0].is_known()
     }
 
     /// Returns the queue when a segment was lost. `base_rtt` is the minimum of `last_rtt`, and `share` the part of

@@ -58,6 +58,7 @@ impl DirectionAnalysis {
         let live_flight = self.flight_bytes();
         let is_short = !self.sizes.last_new.is_multiple_of(segment);
         let in_recovery = self.recovery != Recovery::None;
+        let after_timeout = self.recovery.is_after_timeout();
         let Some(round_trips) = self.round_trips.as_mut() else { return };
         let at = context.at;
         let silence = at - known.at - context.sender_reply_delay;
@@ -75,6 +76,7 @@ impl DirectionAnalysis {
             round_trips.round = Round::new(at, sent.sent_before);
             round_trips.round.is_idle = true;
             round_trips.unechoed = None;
+            round_trips.windows.limited();
         } else if known.una > round_trips.round.end {
             round_trips.end_round(at, sent.sent_before, base_rtt, share, segment);
         }
@@ -102,6 +104,18 @@ impl DirectionAnalysis {
             live_flight
         };
         round_trips.round.flight = round_trips.round.flight.max(flight);
+        if after_timeout && !sent.is_new {
+            round_trips.windows.timed_out(at, max);
+        }
+        let window = if is_remote {
+            let una = round_trips.una_behind_queue(context, delay);
+            round_trips.windows.advanced(at, una, sent.sent_before);
+            round_trips.windows.add_rtt(context.round_trip.unwrap_or(0) + delay);
+            u32::try_from(max.saturating_sub(una)).unwrap_or(u32::MAX)
+        } else {
+            live_flight
+        };
+        round_trips.windows.sent(window);
         if let Some(edge) = known.edge {
             let (room, window) = (edge.saturating_sub(max), edge.saturating_sub(known.una));
             // A sender may wait until several segments fit (TSO), so that the window is never quite full.
@@ -109,6 +123,7 @@ impl DirectionAnalysis {
                 let window = u32::try_from(window).unwrap_or(u32::MAX);
                 let most = round_trips.round.reached.map_or(window, |reached| reached.max(window));
                 round_trips.round.reached = Some(most);
+                round_trips.windows.limited();
                 round_trips.frames.window_full.add(packet.number);
             }
         }
@@ -137,11 +152,17 @@ impl DirectionAnalysis {
             round_trips.round.is_marked = true;
             round_trips.frames.marks.add(packet.number);
         }
+        round_trips.windows.acked(acked);
         if context.sender_reply_delay >= MIN_LAG {
-            let history = round_trips.history.get_or_insert_default();
-            history.add(AckState { at, una, edge }, context.sender_reply_delay);
-        } else if una > round_trips.round.end {
-            round_trips.end_round(at, max, base_rtt, share, segment);
+            let (state, lag) = (AckState { at, una, edge }, context.sender_reply_delay);
+            round_trips.history.get_or_insert_default().add(state, lag);
+            let lag = lag + round_trips.max_delay;
+            round_trips.delayed_history.get_or_insert_default().add(state, lag);
+        } else {
+            round_trips.windows.advanced(at, una, max);
+            if una > round_trips.round.end {
+                round_trips.end_round(at, max, base_rtt, share, segment);
+            }
         }
         if share <= 0.5 {
             if in_recovery {
@@ -178,6 +199,7 @@ impl DirectionAnalysis {
         let least = shortest_queue(context.round_trip.unwrap_or(base_rtt));
         let queue = round_trips.queue_at_loss(base_rtt, share, least);
         round_trips.losses.lost(sent_at, range, round_trips.first_byte, max, queue);
+        round_trips.windows.lost(context.at, max);
         round_trips.frames.losses.add(packet.number);
     }
 
@@ -198,6 +220,15 @@ fn longest_gap(round_trip: i64) -> i64 {
 }
 
 impl RoundTrips {
+    /// Returns how far the sender knew its data to have arrived, when it sent a packet that was delayed in a
+    /// queue on its way to the capture point.
+    fn una_behind_queue(&mut self, context: &PacketContext, delay: i64) -> u64 {
+        self.max_delay = self.max_delay.max(delay);
+        let history = self.delayed_history.as_mut();
+        let known = history.and_then(|history| history.at(context.at - context.sender_reply_delay - delay));
+        known.map_or(self.first_byte, |known| known.una)
+    }
+
     /// Returns whether a sender far away was cut off: its data stopped within a message, and a pause of the
     /// application would have ended with the flag PSH (RFC 9293 §3.9.1.2).
     fn is_cut_off(&self, context: &PacketContext, silence: i64) -> bool {
@@ -255,6 +286,7 @@ impl RoundTrips {
         if self.last_is_short {
             self.starved.add(gap.min(since_ack));
             self.round.is_idle = true;
+            self.windows.limited();
         }
         false
     }

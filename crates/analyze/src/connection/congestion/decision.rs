@@ -1,0 +1,144 @@
+//! Chooses the names from the errors of the replay and from certain signs.
+
+use super::replay::{MAX_ERROR, Replay};
+use super::signs::{hybla_starts, min_rtt_probes};
+use super::{Observed, models};
+use crate::connection::findings::{Confidence, CongestionControl, CongestionControlFindings};
+
+/// The largest error of a model that can still be the right one.
+const MAX_BEST_ERROR: f64 = 0.8;
+const MAX_WORST_ERROR: f64 = 1.2;
+const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
+/// The smallest error of all models that supports BBR.
+const MIN_ERROR_OF_OTHERS: f64 = 1.0;
+/// The smallest mean window after a loss, as a fraction, that supports BBR.
+const MIN_KEPT_BY_BBR: f64 = 0.65;
+/// Minimum number of reductions without a loss that support CDG.
+const MIN_FALLS: u32 = 3;
+/// An error that leaves no doubt, if the others are far larger.
+const SMALL_ERROR: f64 = 0.5;
+/// Minimum number of rounds that show the growth, with several losses.
+const MIN_ROUNDS: u32 = 24;
+/// Maximum number of names to choose from.
+const MAX_NAMES: usize = 3;
+/// By how much Hybla's small initial window reduces its error.
+const HYBLA_BONUS: f64 = 0.4;
+
+/// The error of one candidate.
+#[derive(Clone, Copy, Debug)]
+struct Score {
+    name: CongestionControl,
+    error: f64,
+    /// The larger of the errors of the growth and of the reductions.
+    worst: f64,
+}
+
+/// Names the congestion control of a sender.
+pub(in crate::connection) fn identify(observed: &Observed<'_>) -> CongestionControlFindings {
+    let is_dctcp = observed.syn_is_ecn_capable;
+    if observed.rounds.len() < MIN_ROUNDS as usize && !is_dctcp {
+        return CongestionControlFindings::default();
+    }
+    let segment = f64::from(observed.segment.max(1));
+    let replay = Replay::run(observed.rounds, segment);
+    let scores = scores(&replay, observed);
+    let best = scores.first().map_or(MAX_ERROR, |best| best.error);
+    let probes = min_rtt_probes(observed.rounds, segment);
+    let reduces = replay.losses >= 3 && replay.kept.value().is_some_and(|kept| kept < MIN_KEPT_BY_BBR);
+    if probes >= 2 && !(reduces && best <= MAX_BEST_ERROR)
+        || probes == 1 && best >= MIN_ERROR_OF_OTHERS && !reduces
+    {
+        let times = if probes == 1 { "once".to_owned() } else { format!("{probes} times") };
+        return named(
+            &[CongestionControl::Bbr],
+            if probes >= 2 { Confidence::High } else { Confidence::Medium },
+            format!(
+                "{times}, at most four segments are in flight for 0.2 s without a loss, then as many as before"
+            ),
+        );
+    }
+    if is_dctcp {
+        return named(
+            &[CongestionControl::Dctcp],
+            Confidence::High,
+            "the SYN is ECN-capable (RFC 8257)".to_owned(),
+        );
+    }
+    by_replay(&replay, &scores, observed.at_sender)
+}
+
+fn named(names: &[CongestionControl], confidence: Confidence, evidence: String) -> CongestionControlFindings {
+    CongestionControlFindings {
+        name: names.first().copied(),
+        or: names.iter().skip(1).copied().collect(),
+        confidence,
+        evidence: Some(evidence),
+    }
+}
+
+/// Returns the mean errors of the candidates, the smallest first.
+fn scores(replay: &Replay, observed: &Observed<'_>) -> Vec<Score> {
+    let mut scores = Vec::new();
+    for candidate in &replay.candidates {
+        let name = candidate.model.name;
+        let Some(growth) = candidate.growth.value() else { continue };
+        let reduction = candidate.reduction.value().unwrap_or(growth);
+        let error = (growth + reduction) / 2.0;
+        let handicap = match hybla_starts(observed.initial_segments, replay.path.base_rtt) {
+            Some(false) if name == CongestionControl::Hybla => continue,
+            _ if name == CongestionControl::Cdg && replay.falls < MIN_FALLS => continue,
+            Some(true) if name == CongestionControl::Hybla => -HYBLA_BONUS,
+            _ => candidate.model.handicap,
+        };
+        scores.push(Score { name, error: (error + handicap).max(0.0), worst: growth.max(reduction) });
+    }
+    scores.sort_by(|a, b| a.error.total_cmp(&b.error));
+    // Some have two models.
+    let mut seen = Vec::new();
+    scores.retain(|score| {
+        let is_first = !seen.contains(&score.name);
+        seen.push(score.name);
+        is_first
+    });
+    scores
+}
+
+/// Returns the candidates that predict the rounds best.
+fn by_replay(replay: &Replay, scores: &[Score], at_sender: bool) -> CongestionControlFindings {
+    let (losses, rounds) = (replay.losses, replay.growth_rounds);
+    let is_enough = rounds >= MIN_ROUNDS && losses >= 3 || rounds >= 40 && losses >= 1 || rounds >= 60;
+    let second = scores.get(1).map_or(MAX_ERROR, |second| second.error);
+    // One or two losses may be exceptions. At the receiver, the windows are inexact.
+    let is_weak = (1..3).contains(&losses) || !at_sender;
+    let most = if is_weak { MAX_ERROR_OF_WEAK_EVIDENCE } else { MAX_BEST_ERROR };
+    let is_good = |best: &&Score| {
+        let stands_out = !is_weak && best.error <= 2.0 * most && second >= 1.4 * best.error;
+        is_enough && (best.error <= most && best.worst <= MAX_WORST_ERROR || stands_out)
+    };
+    let Some(best) = scores.first().filter(is_good) else {
+        return CongestionControlFindings::default();
+    };
+    // Models are inexact, and few samples scatter.
+    let samples = f64::from(losses) + f64::from(rounds) / 10.0;
+    let margin = 0.04 + 0.3 * best.error + 0.4 / samples.max(1.0).sqrt();
+    // Without losses, only the growth is known.
+    let margin = margin + if losses == 0 { 0.2 } else { 0.0 } + if at_sender { 0.0 } else { 0.2 };
+    let near: Vec<_> = scores.iter().filter(|score| score.error <= best.error + margin).collect();
+    if near.len() > MAX_NAMES {
+        return CongestionControlFindings::default();
+    }
+    let names: Vec<_> = near.iter().map(|score| score.name).collect();
+    let next = scores.get(names.len());
+    let is_clear = best.error <= SMALL_ERROR
+        && next.is_none_or(|next| next.error >= best.error + 2.0 * margin)
+        && names.len() == 1;
+    let mut evidence = format!(
+        "{}; predicts {losses} losses and {rounds} round trips with a mean error of {:.2} tolerances",
+        models::description(best.name),
+        best.error,
+    );
+    if let Some(next) = scores.get(1) {
+        evidence += &format!(" ({}: {:.2})", next.name, next.error);
+    }
+    named(&names, if is_clear { Confidence::High } else { Confidence::Medium }, evidence)
+}

@@ -1,0 +1,466 @@
+//! The congestion controls of Linux as functions of what a capture shows: how the window grows in a round trip,
+//! and what it is after a loss.
+//!
+//! Windows are in segments, times in seconds. Each model reads the path's history from [`Path`], and keeps its
+//! own variables in [`State`].
+
+use super::Measured;
+use crate::connection::findings::CongestionControl;
+
+const CUBIC_C: f64 = 0.4;
+const BIC_LOW_WINDOW: f64 = 14.0;
+const BIC_MAX_INCREMENT: f64 = 16.0;
+const BIC_MIN_INCREMENT: f64 = 0.5;
+const ILLINOIS_MIN_WINDOW: f64 = 15.0;
+const VEGAS: [f64; 2] = [2.0, 4.0];
+const YEAH_MAX_QUEUE: f64 = 80.0;
+const NV_PAD: f64 = 10.0;
+const NV_BAND: f64 = 5.0;
+/// HighSpeed TCP (RFC 3649, appendix B): up to which window which fraction is removed at a loss.
+const HIGHSPEED: [(f64, f64); 20] = [
+    (38.0, 0.50),
+    (118.0, 0.44),
+    (221.0, 0.41),
+    (347.0, 0.38),
+    (495.0, 0.37),
+    (663.0, 0.35),
+    (851.0, 0.34),
+    (1058.0, 0.33),
+    (1284.0, 0.32),
+    (1529.0, 0.31),
+    (1793.0, 0.30),
+    (2076.0, 0.29),
+    (2378.0, 0.28),
+    (2699.0, 0.28),
+    (3039.0, 0.27),
+    (3399.0, 0.27),
+    (3778.0, 0.26),
+    (4177.0, 0.26),
+    (4596.0, 0.25),
+    (5036.0, 0.25),
+];
+
+/// What the path has shown so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Path {
+    pub(super) base_rtt: f64,
+    /// The largest RTTs of round trips, in ascending order. A few samples after a recovery are too large.
+    largest_rtts: [f64; 3],
+    /// The smoothed RTT, and its minimum.
+    pub(super) srtt: f64,
+    pub(super) min_srtt: f64,
+    /// Seconds and round trips since the last recovery ended.
+    pub(super) since_loss: f64,
+    pub(super) rounds_since_loss: f64,
+    /// Segments per second, filtered twice (Westwood+).
+    pub(super) rate: [f64; 2],
+    /// The sum of the segments and of the seconds since the last sample of the rate.
+    pub(super) sample: [f64; 2],
+    /// The last round trip.
+    pub(super) last: Measured,
+}
+
+impl Path {
+    /// Adds a round trip.
+    pub(super) fn observe(&mut self, round: &Measured) {
+        let rtts = [self.last.min_rtt, self.last.mean_rtt];
+        self.last = *round;
+        if round.min_rtt == 0.0 {
+            [self.last.min_rtt, self.last.mean_rtt] = rtts;
+        } else {
+            self.base_rtt =
+                if self.base_rtt > 0.0 { self.base_rtt.min(round.min_rtt) } else { round.min_rtt };
+            self.add_max_rtt(round.max_rtt);
+            let keep = (-round.acks / 8.0).exp();
+            self.srtt = if self.srtt > 0.0 {
+                keep * self.srtt + (1.0 - keep) * round.mean_rtt
+            } else {
+                round.mean_rtt
+            };
+            self.min_srtt = if self.min_srtt > 0.0 { self.min_srtt.min(self.srtt) } else { self.srtt };
+        }
+        self.sample[0] += round.acked;
+        self.sample[1] += round.lasted;
+        // The filter's window is a round trip, but at least 50 ms.
+        if self.sample[1] >= 0.05 {
+            let sample = self.sample[0] / self.sample[1];
+            let [first, second] = &mut self.rate;
+            if *first == 0.0 {
+                (*first, *second) = (sample, sample);
+            } else {
+                *first = (7.0 * *first + sample) / 8.0;
+                *second = (7.0 * *second + *first) / 8.0;
+            }
+            self.sample = [0.0; 2];
+        }
+    }
+
+    fn add_max_rtt(&mut self, rtt: f64) {
+        let smallest = &mut self.largest_rtts[0];
+        *smallest = smallest.max(rtt);
+        self.largest_rtts.sort_by(f64::total_cmp);
+    }
+
+    /// Returns the RTT with the longest queue.
+    fn max_rtt(&self) -> f64 {
+        if self.largest_rtts[0] > 0.0 { self.largest_rtts[0] } else { self.largest_rtts[2] }
+    }
+
+    /// Returns the segments of a window that wait in the queue, for an RTT.
+    fn queue(&self, window: f64, rtt: f64) -> f64 {
+        if rtt > self.base_rtt { window * (rtt - self.base_rtt) / rtt } else { 0.0 }
+    }
+}
+
+/// A model's own variables. Their meaning depends on the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct State {
+    /// The window before the last loss, as the model remembers it.
+    max: f64,
+    /// The window after it.
+    pub(super) start: f64,
+    a: f64,
+    b: f64,
+    c: f64,
+}
+
+/// One congestion control.
+pub(super) struct Model {
+    pub(super) name: CongestionControl,
+    /// Added to the error of a model that has more freedom than others.
+    pub(super) handicap: f64,
+    /// Updates the state after a round trip with this window at its end.
+    pub(super) learn: fn(&mut State, &Path, f64),
+    /// Returns the growth of this window in a round trip.
+    pub(super) grow: fn(&mut State, &Path, f64, &Measured) -> f64,
+    /// Returns the possible windows after a loss.
+    pub(super) reduce: fn(&mut State, &Path, f64) -> [f64; 2],
+}
+
+pub(super) const MODELS: &[Model] = &[
+    model(CongestionControl::Reno, 0.0, nothing, reno, halve),
+    model(CongestionControl::Reno, 0.1, nothing, reno_per_ack, halve),
+    model(CongestionControl::Cubic, 0.0, nothing, cubic, cubic_loss),
+    model(CongestionControl::Bic, 0.1, nothing, bic, bic_loss),
+    model(CongestionControl::Cdg, 0.2, cdg_learn, reno, cdg_loss),
+    model(CongestionControl::HighSpeed, 0.0, nothing, highspeed, highspeed_loss),
+    model(CongestionControl::HTcp, 0.1, htcp_learn, htcp, htcp_loss),
+    model(CongestionControl::Hybla, 0.1, nothing, hybla, halve),
+    model(CongestionControl::Illinois, 0.0, illinois_learn, illinois, illinois_loss),
+    model(CongestionControl::Nv, 0.1, nothing, nv, nv_loss),
+    model(CongestionControl::Scalable, 0.0, nothing, scalable, scalable_loss),
+    model(CongestionControl::Vegas, 0.1, nothing, vegas, halve),
+    model(CongestionControl::Veno, 0.0, nothing, veno, veno_loss),
+    model(CongestionControl::Westwood, 0.1, nothing, reno, westwood_loss),
+    model(CongestionControl::Yeah, 0.1, yeah_learn, yeah, yeah_loss),
+];
+
+const fn model(
+    name: CongestionControl,
+    handicap: f64,
+    learn: fn(&mut State, &Path, f64),
+    grow: fn(&mut State, &Path, f64, &Measured) -> f64,
+    reduce: fn(&mut State, &Path, f64) -> [f64; 2],
+) -> Model {
+    Model { name, handicap, learn, grow, reduce }
+}
+
+/// Describes the window of a congestion control.
+pub(super) fn description(name: CongestionControl) -> &'static str {
+    match name {
+        CongestionControl::Reno => "halves the window at a loss, adds one segment per round trip",
+        CongestionControl::Cubic => "leaves 0.7 of the window at a loss, grows with the cube of the time",
+        CongestionControl::Bbr => "paces at the measured rate",
+        CongestionControl::Bic => {
+            "leaves 0.8 of the window at a loss, approaches the window before it by halves"
+        }
+        CongestionControl::Cdg => "reduces the window to 0.7 while the RTT grows, without a loss",
+        CongestionControl::Dctcp => "reduces the window by the share of congestion marks",
+        CongestionControl::HighSpeed => "reduces the window less and grows faster, the larger it is",
+        CongestionControl::HTcp => "grows faster, the longer the last loss was ago",
+        CongestionControl::Hybla => "grows with the square of the RTT",
+        CongestionControl::Illinois => "grows fast while the queue is short, and slowly while it is long",
+        CongestionControl::Nv => "keeps about ten segments in the queue, leaves 0.8 of the window at a loss",
+        CongestionControl::Scalable => "leaves 7/8 of the window at a loss, grows by 1 % per round trip",
+        CongestionControl::Vegas => "keeps two to four segments in the queue",
+        CongestionControl::Veno => {
+            "leaves 0.8 of the window at a loss without a queue, grows half as fast with a queue"
+        }
+        CongestionControl::Westwood => "reduces the window to the rate times the minimum RTT at a loss",
+        CongestionControl::Yeah => "removes the queue at a loss, grows faster while the queue is short",
+    }
+}
+
+fn nothing(_: &mut State, _: &Path, _: f64) {}
+
+fn reno(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
+    round.acked / window
+}
+
+/// RFC 5681 §3.1, equation (3): one ACK counts once, even if it covers two segments.
+fn reno_per_ack(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
+    round.acks / window
+}
+
+fn halve(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    [window / 2.0; 2]
+}
+
+/// Hayes and Armitage 2011. `a` is the shadow window, which does not take part in the reductions without a loss.
+fn cdg_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    let shadow = (state.a.max(window) / 2.0).min(window);
+    state.a = shadow;
+    [window / 2.0, shadow]
+}
+
+fn cdg_learn(state: &mut State, _: &Path, window: f64) {
+    state.a = (state.a + 1.0).max(window);
+}
+
+/// RFC 9438.
+fn cubic(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    let rise = (state.max - state.start).max(0.0);
+    let origin = state.max.max(state.start);
+    let k = (rise / CUBIC_C).cbrt();
+    let t = path.since_loss + path.base_rtt;
+    let target = origin + CUBIC_C * (t - k).powi(3);
+    // The Reno-friendly window grows by 0.53 segments per round trip.
+    let friendly = state.start + 0.53 * path.rounds_since_loss;
+    let most = if state.max == 0.0 { round.acked / 20.0 } else { 0.0 };
+    let wanted = (target - window).max(friendly.floor() - window).max(0.0);
+    (round.acked / window * wanted).max(most).min(round.acked / 2.0)
+}
+
+fn cubic_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    state.max = if window < state.max { window * 0.85 } else { window };
+    [window * 0.7; 2]
+}
+
+/// Xu, Harfoush and Rhee 2004, with the integer arithmetic of Linux.
+fn bic(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    let per_round = if window <= BIC_LOW_WINDOW {
+        1.0
+    } else if window < state.max {
+        let step = ((state.max - window) / 4.0).floor();
+        if step <= 1.0 { BIC_MIN_INCREMENT } else { step.min(BIC_MAX_INCREMENT) }
+    } else if window < state.max + 4.0 {
+        BIC_MIN_INCREMENT
+    } else if window < state.max + 48.0 {
+        (window - state.max) / 3.0
+    } else {
+        BIC_MAX_INCREMENT
+    };
+    let per_round = if state.max == 0.0 { per_round.max(window / 20.0) } else { per_round };
+    // The ACK that ends a recovery covers a whole window, and counts as much as the round trip after it.
+    let twice = if path.rounds_since_loss == 0.0 && window > BIC_LOW_WINDOW { 2.0 } else { 1.0 };
+    per_round * twice * round.acked / window
+}
+
+fn bic_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    state.max = if window < state.max { window * 0.9 } else { window };
+    // The flight may exceed the window by one segment.
+    [
+        if window <= BIC_LOW_WINDOW + 1.5 { window / 2.0 } else { window * 0.8 },
+        window * if window <= BIC_LOW_WINDOW { 0.5 } else { 0.8 },
+    ]
+}
+
+fn highspeed_index(window: f64) -> usize {
+    HIGHSPEED.iter().position(|(most, _)| window <= *most).unwrap_or(HIGHSPEED.len() - 1)
+}
+
+/// RFC 3649. Linux counts ACKs, not segments.
+fn highspeed(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
+    (highspeed_index(window) + 1) as f64 * round.acks / window
+}
+
+fn highspeed_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    [window * (1.0 - HIGHSPEED[highspeed_index(window)].1); 2]
+}
+
+/// Leith and Shorten 2004. `a` is the factor of the last reduction, and `b` the maximum RTT, which fades.
+fn htcp_learn(state: &mut State, path: &Path, _: f64) {
+    if path.srtt > state.b && (state.b == 0.0 || path.srtt <= state.b + 0.02) {
+        state.b = path.srtt;
+    } else if state.b == 0.0 {
+        state.b = path.srtt;
+    }
+}
+
+fn htcp(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    let over = (path.since_loss - 1.0).max(0.0);
+    let factor = (1.0 + 10.0 * over + (over / 2.0).powi(2)).floor();
+    // The factor is proportional to the RTT. Linux computes it in integers.
+    let scale = (0.8 / path.min_srtt.max(1e-3)).floor().clamp(4.0, 80.0);
+    let factor = (factor * 8.0 / scale).floor().max(1.0);
+    let beta = if state.a > 0.0 { state.a } else { 0.5 };
+    let alpha = 2.0 * (1.0 - beta) * factor;
+    // One ACK increases the window by at most one segment, and the ACK that does it is not counted.
+    let per_ack = round.acked / round.acks.max(1.0);
+    round.acks / ((window / (alpha * per_ack)).ceil() + 1.0)
+}
+
+fn htcp_loss(state: &mut State, path: &Path, window: f64) -> [f64; 2] {
+    let ratio = if state.b > 0.0 { (path.base_rtt / state.b).clamp(0.5, 0.8) } else { 0.5 };
+    if state.b > path.base_rtt {
+        state.b = path.base_rtt + (state.b - path.base_rtt) * 0.95;
+    }
+    // The factor is 1/2 if the throughput has just changed.
+    [window * ratio, window / 2.0]
+}
+
+/// Caini and Firrincieli 2004.
+fn hybla(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    // In eighths. The increment per ACK is an integer, in 1/128 of a segment.
+    let rho = (8.0 * path.min_srtt / 0.025).floor().max(8.0);
+    (2.0 * rho * rho / window).floor() / 128.0 * round.acks
+}
+
+/// Liu, Başar and Srikant 2008. `a` is α, and `b` is β. `c` counts the round trips with a short queue since there
+/// was a longer one, from 1.
+fn illinois_learn(state: &mut State, path: &Path, window: f64) {
+    let (most, queue) = (path.max_rtt() - path.base_rtt, path.last.mean_rtt - path.base_rtt);
+    if window < ILLINOIS_MIN_WINDOW {
+        (state.a, state.b) = (1.0, 0.5);
+        return;
+    }
+    let short = most / 100.0;
+    if queue > short {
+        let (most, queue) = (most - short, queue - short);
+        state.a = most * 10.0 / (most + queue * (10.0 - 0.3) / 0.3);
+        state.c = state.c.max(1.0);
+    } else if state.c == 0.0 || state.c >= 5.0 {
+        (state.a, state.c) = (10.0, 0.0);
+    } else {
+        state.c += 1.0;
+    }
+    let [least, highest] = [most / 10.0, most * 0.8];
+    state.b = if queue <= least {
+        0.125
+    } else if queue >= highest || highest <= least {
+        0.5
+    } else {
+        0.125 + 0.375 * (queue - least) / (highest - least)
+    };
+}
+
+fn illinois(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    // α of the last round trip applies to this one, and changes at its end.
+    let mut next = *state;
+    illinois_learn(&mut next, path, window);
+    let alpha = next.a;
+    alpha * round.acked / window
+}
+
+fn illinois_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    let beta = if state.b > 0.0 { state.b } else { 0.5 };
+    [window * (1.0 - beta); 2]
+}
+
+fn scalable(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
+    round.acked / window.min(100.0)
+}
+
+/// Kelly 2003.
+fn scalable_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    [window * 0.875; 2]
+}
+
+/// Brakmo and Peterson 1995.
+fn vegas(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    let queue = window * (round.min_rtt - path.base_rtt).max(0.0) / path.base_rtt.max(1e-6);
+    if queue > VEGAS[1] {
+        -1.0
+    } else if queue < VEGAS[0] {
+        1.0
+    } else {
+        0.0
+    }
+}
+
+/// Fu and Liew 2003.
+fn veno(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    let share = if path.queue(window, round.mean_rtt) < 3.0 { 1.0 } else { 0.5 };
+    share * round.acked / window
+}
+
+fn veno_loss(_: &mut State, path: &Path, window: f64) -> [f64; 2] {
+    let queue = path.queue(window, path.last.mean_rtt);
+    if queue < 2.0 {
+        [window * 0.8; 2]
+    } else if queue > 4.0 {
+        [window * 0.5; 2]
+    } else {
+        [window * 0.8, window * 0.5]
+    }
+}
+
+/// Mascolo et al. 2001, with the filter of Westwood+.
+fn westwood_loss(_: &mut State, path: &Path, _: f64) -> [f64; 2] {
+    let window = |rtt: f64| (path.rate[1] * rtt).max(2.0);
+    // Linux measures the RTT in ticks of 1 to 10 ms.
+    [window(path.base_rtt), window((path.base_rtt * 100.0).ceil() / 100.0)]
+}
+
+/// Baiocchi, Castellani and Vacirca 2007. `a` is the number of round trips in Reno's mode, and `b` the queue. `max`
+/// is the window that Reno would have (`reno_count`), and `c` counts the round trips with a short queue.
+fn yeah_learn(state: &mut State, path: &Path, window: f64) {
+    let (queue, is_reno) = yeah_queue(path, window, &path.last);
+    state.b = queue;
+    if is_reno {
+        state.a += 1.0;
+        state.max = if state.max <= 2.0 { (window / 2.0).max(2.0) } else { state.max + 1.0 };
+        return;
+    }
+    (state.a, state.c) = (0.0, state.c + 1.0);
+    if state.c > 50.0 {
+        (state.max, state.c) = (2.0, 0.0);
+    }
+}
+
+/// Returns the segments in the queue, and whether it is too long for the fast mode.
+fn yeah_queue(path: &Path, window: f64, round: &Measured) -> (f64, bool) {
+    let queue = path.queue(window, round.min_rtt);
+    (queue, queue > YEAH_MAX_QUEUE || round.min_rtt - path.base_rtt > path.base_rtt / 8.0)
+}
+
+fn yeah(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    let (queue, is_reno) = yeah_queue(path, window, round);
+    let growth = if is_reno { round.acked / window } else { round.acked / window.min(100.0) };
+    if queue > YEAH_MAX_QUEUE && window > state.max {
+        let reduced = (window - queue.min(window / 2.0)).max(state.max);
+        return reduced - window;
+    }
+    growth
+}
+
+fn yeah_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    let reduced = window - state.b.min(window / 2.0).max(window / 8.0);
+    (state.max, state.c) = ((state.max / 2.0).max(2.0), 0.0);
+    if state.a > 18.0 {
+        [window / 2.0; 2]
+    } else if state.a >= 14.0 {
+        [window / 2.0, reduced]
+    } else {
+        [reduced; 2]
+    }
+}
+
+/// TCP-NV (Linux). It decides after several round trips, depending on the number of ACKs, so near its target the
+/// window may also stay as it is.
+fn nv(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    let rtt = (round.mean_rtt + round.min_rtt) / 2.0;
+    let most = window * path.base_rtt / rtt.max(path.base_rtt).max(1e-6) + NV_PAD;
+    if window < most - NV_BAND {
+        round.acked / window
+    } else if window <= most + NV_BAND {
+        0.0
+    } else {
+        let rounds = (60.0 / round.acks.max(1.0)).max(2.0);
+        -(window - most) * 0.3 / rounds
+    }
+}
+
+fn nv_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    [window * 0.8; 2]
+}

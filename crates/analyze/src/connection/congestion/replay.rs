@@ -1,0 +1,287 @@
+//! Replays each model on the rounds, and measures the errors of their predictions.
+
+use super::models::{MODELS, Model, Path, State};
+use super::{Event, Measured, Round};
+use crate::connection::findings::CongestionControl;
+
+/// Window in segments below which a reduction is too coarse.
+const MIN_WINDOW: f64 = 8.0;
+/// Window in segments below which a fall without a loss is too coarse.
+const MIN_FALLING_WINDOW: f64 = 5.0;
+/// Number of rounds over which growth is predicted at once.
+const HORIZON: usize = 10;
+/// Minimum number of rounds between losses that show growth.
+const MIN_ROUNDS: usize = 4;
+/// Upper bound of a single error.
+pub(super) const MAX_ERROR: f64 = 4.0;
+/// Growth per round that is slow start, and the window that slow start exceeds.
+const SLOW_START_GROWTH: f64 = 1.25;
+const INITIAL_WINDOW: f64 = 10.5;
+/// Ratio of the windows of two rounds that is a fall.
+const FALL: f64 = 0.86;
+const SECOND_FALL: f64 = 0.92;
+/// CDG's reduction without a loss.
+const CDG_FALL: f64 = 0.707;
+
+/// A mean with weights.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64, weight: f64) {
+        self.sum += value.min(MAX_ERROR) * weight;
+        self.weight += weight;
+    }
+
+    pub(super) fn value(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+}
+
+/// One model in the replay, and the errors of its predictions in units of the tolerance.
+pub(super) struct Candidate {
+    pub(super) model: &'static Model,
+    state: State,
+    pub(super) growth: Mean,
+    pub(super) reduction: Mean,
+    /// The possible windows after the current recovery.
+    predicted: [f64; 2],
+}
+
+/// The rounds between two losses, and the path after each of them.
+type Epoch = Vec<(Measured, Path)>;
+
+/// The replay of all models.
+pub(super) struct Replay {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) path: Path,
+    /// Losses and rounds that were compared with predictions.
+    pub(super) losses: u32,
+    pub(super) growth_rounds: u32,
+    /// Reductions without a loss.
+    pub(super) falls: u32,
+    /// The window after a loss, as a fraction of the window before it.
+    pub(super) kept: Mean,
+    epoch: Epoch,
+    /// The window before the loss that is being repaired.
+    before: Option<f64>,
+    recovered_at: f64,
+    is_slow_start: bool,
+    is_first_loss: bool,
+    /// Whether no loss has occurred.
+    is_first_epoch: bool,
+    previous: Option<f64>,
+}
+
+impl Replay {
+    /// Replays all rounds. `segment` is in bytes.
+    pub(super) fn run(rounds: &[Round], segment: f64) -> Self {
+        let candidate = |model| Candidate {
+            model,
+            state: State::default(),
+            growth: Mean::default(),
+            reduction: Mean::default(),
+            predicted: [0.0; 2],
+        };
+        let mut replay = Self {
+            candidates: MODELS.iter().map(candidate).collect(),
+            path: Path::default(),
+            losses: 0,
+            growth_rounds: 0,
+            epoch: Vec::new(),
+            before: None,
+            recovered_at: 0.0,
+            is_slow_start: true,
+            is_first_loss: true,
+            is_first_epoch: true,
+            falls: 0,
+            kept: Mean::default(),
+            previous: None,
+        };
+        for round in rounds {
+            let measured = Measured::new(round, segment);
+            match round.event {
+                Event::Round => replay.round(&measured),
+                Event::Loss => replay.loss(&measured),
+                Event::Timeout | Event::Limited => {
+                    replay.end_epoch();
+                    replay.is_slow_start |= round.event == Event::Timeout;
+                    (replay.before, replay.previous) = (None, None);
+                }
+            }
+        }
+        replay.end_epoch();
+        replay
+    }
+
+    fn round(&mut self, round: &Measured) {
+        let mut observed = *round;
+        if self.before.is_some() {
+            // ACKs just after a recovery may cover data that was received long before.
+            observed.max_rtt = 0.0;
+        }
+        if let Some(before) = self.before.take() {
+            self.recovered(before, round);
+        } else if self.is_slow_start
+            && self.previous.is_some_and(|previous| round.window < previous * SLOW_START_GROWTH)
+            && round.window > INITIAL_WINDOW
+        {
+            self.is_slow_start = false;
+            self.restart(round.ended, round.window);
+        }
+        // Soon after a recovery, the window may fall again because of a loss without a retransmission so far.
+        let falls = self.epoch.last().is_some_and(|(last, _)| round.window < SECOND_FALL * last.window);
+        if !self.is_first_epoch && self.epoch.len() <= 2 && falls {
+            self.epoch.clear();
+            self.restart(round.ended - round.lasted, round.window);
+        }
+        self.path.observe(&observed);
+        self.path.since_loss = round.ended - round.lasted / 2.0 - self.recovered_at;
+        self.path.rounds_since_loss = self.epoch.len() as f64;
+        self.previous = Some(round.window);
+        if self.is_slow_start {
+            for candidate in &mut self.candidates {
+                (candidate.model.learn)(&mut candidate.state, &self.path, round.window);
+            }
+        } else {
+            self.epoch.push((*round, self.path));
+        }
+    }
+
+    /// Begins an epoch with this window.
+    fn restart(&mut self, at: f64, window: f64) {
+        self.recovered_at = at;
+        for candidate in &mut self.candidates {
+            candidate.state.start = window;
+        }
+    }
+
+    fn loss(&mut self, round: &Measured) {
+        self.end_epoch();
+        self.path.observe(round);
+        for candidate in &mut self.candidates {
+            candidate.predicted = (candidate.model.reduce)(&mut candidate.state, &self.path, round.window);
+        }
+        self.before = Some(round.window);
+        (self.is_slow_start, self.is_first_epoch) = (false, false);
+        self.previous = None;
+    }
+
+    /// Processes the first round after a recovery. `before` is the window before the loss.
+    fn recovered(&mut self, before: f64, round: &Measured) {
+        self.recovered_at = round.ended - round.lasted;
+        let mut path = self.path;
+        path.observe(&Measured { max_rtt: 0.0, ..*round });
+        (path.since_loss, path.rounds_since_loss) = (round.lasted / 2.0, 0.0);
+        // The loss that ends slow start is often followed by others before the window has settled.
+        let counts = before >= MIN_WINDOW && !self.is_first_loss;
+        self.is_first_loss = false;
+        self.losses += u32::from(counts);
+        if counts {
+            self.kept.add(round.window / before, 1.0);
+        }
+        for candidate in &mut self.candidates {
+            candidate.recovered(before, &path, round, counts);
+        }
+    }
+
+    fn end_epoch(&mut self) {
+        let epoch = std::mem::take(&mut self.epoch);
+        if epoch.len() >= MIN_ROUNDS {
+            self.growth_rounds += epoch.len() as u32 - 1;
+        }
+        let falls = falls(&epoch);
+        self.falls += falls.len() as u32;
+        for candidate in &mut self.candidates {
+            let own: &[_] = if candidate.model.name == CongestionControl::Cdg { &falls } else { &[] };
+            candidate.grow(&epoch, own);
+        }
+    }
+}
+
+impl Candidate {
+    /// Compares the window in the first round trip after a recovery with the prediction.
+    fn recovered(&mut self, before: f64, path: &Path, round: &Measured, counts: bool) {
+        let tolerance = before * 0.04 + 1.0;
+        let mut best = (f64::INFINITY, self.state);
+        for reduced in self.predicted {
+            let window = reduced.max(2.0);
+            let mut state = self.state;
+            state.start = window;
+            let grown = window + (self.model.grow)(&mut state, path, window, round);
+            // The window is seen at some time in the round.
+            let nearest = round.window.clamp(window.min(grown), window.max(grown));
+            let error = (nearest - round.window).abs() / tolerance;
+            if error < best.0 {
+                best = (error, state);
+            }
+        }
+        self.state = best.1;
+        if counts {
+            self.reduction.add(best.0, 1.0);
+        }
+    }
+
+    /// Compares the growth between two losses with the prediction. `falls` are the first and last rounds of
+    /// reductions without a loss, if the model has them.
+    fn grow(&mut self, epoch: &Epoch, falls: &[(usize, usize)]) {
+        let Some((first, path)) = epoch.first() else { return };
+        let (mut from, mut window) = (0, first.window);
+        (self.model.learn)(&mut self.state, path, window);
+        for (index, (round, path)) in epoch.iter().enumerate().skip(1) {
+            if let Some(fall) = falls.iter().find(|fall| (fall.0 + 1..=fall.1).contains(&index)) {
+                if index == fall.1 {
+                    let ratio = round.window / epoch[fall.0].0.window;
+                    let tolerance = 0.05 + 0.5 / round.window;
+                    self.growth.add((ratio - CDG_FALL).abs() / tolerance, (fall.1 - fall.0) as f64);
+                    (from, window) = (index, round.window);
+                }
+                continue;
+            }
+            window += (self.model.grow)(&mut self.state, path, window, round);
+            window = window.max(1.0);
+            (self.model.learn)(&mut self.state, path, round.window);
+            let is_last = index - from == HORIZON
+                || index + 1 == epoch.len()
+                || falls.iter().any(|fall| fall.0 == index);
+            if is_last {
+                let start = epoch[from].0.window;
+                let grown = round.window - start;
+                let tolerance = 1.0 + 0.08 * grown.abs() + 0.01 * start;
+                if epoch.len() >= MIN_ROUNDS {
+                    self.growth.add((window - round.window).abs() / tolerance, (index - from) as f64);
+                }
+                (from, window) = (index, round.window);
+            }
+        }
+    }
+}
+
+/// Returns the first and last rounds of reductions without a loss, which take at most two rounds.
+fn falls(epoch: &Epoch) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while from + 1 < epoch.len() {
+        let start = epoch[from].0.window;
+        let ratio = |to: usize| epoch.get(to).map_or(1.0, |(round, _)| round.window / start);
+        let [one, two] = [ratio(from + 1), ratio(from + 2)];
+        let rounds = if one <= FALL && two > one - 0.03 {
+            Some(1)
+        } else if two <= FALL && one < 1.0 {
+            Some(2)
+        } else {
+            None
+        };
+        match rounds {
+            Some(rounds) if start >= MIN_FALLING_WINDOW => {
+                found.push((from, from + rounds));
+                from += rounds;
+            }
+            _ => from += 1,
+        }
+    }
+    found
+}

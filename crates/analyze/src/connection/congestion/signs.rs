@@ -1,0 +1,71 @@
+//! Signs that identify some congestion controls without a replay.
+
+use super::{Event, Measured, Round};
+
+/// Segments in flight while BBR measures the RTT without a queue (draft-cardwell-iccrg-bbr-congestion-control-00,
+/// ProbeRTT).
+const PROBE_SEGMENTS: f64 = 5.5;
+/// Minimum window before and after, in segments.
+const PROBE_MIN_WINDOW: f64 = 16.0;
+/// Seconds that a probe lasts.
+const PROBE_DURATION: std::ops::Range<f64> = 0.12..1.5;
+/// Number of rounds within which half of the window is in flight again.
+const PROBE_END: u32 = 4;
+/// Hybla's reference RTT in seconds.
+const HYBLA_RTT: f64 = 0.025;
+
+/// The state of the search for a probe.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Probe {
+    No,
+    /// Little data is in flight, for this number of seconds.
+    Low(f64),
+    /// More data has been in flight for this number of rounds.
+    Over(u32),
+}
+
+/// Counts the times that the flight falls to four segments without a loss, and rises again at once.
+pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
+    let mut found = 0;
+    let mut probe = Probe::No;
+    let mut before = 0.0;
+    for round in rounds {
+        if round.event != Event::Round {
+            probe = Probe::No;
+            before = if round.event == Event::Loss { before } else { 0.0 };
+            continue;
+        }
+        let Measured { window, lasted, .. } = Measured::new(round, segment);
+        if window <= PROBE_SEGMENTS {
+            probe = match probe {
+                _ if before < PROBE_MIN_WINDOW => Probe::No,
+                Probe::Low(seconds) => Probe::Low(seconds + lasted),
+                Probe::No | Probe::Over(_) => Probe::Low(lasted),
+            };
+            continue;
+        }
+        probe = match probe {
+            Probe::Low(seconds) if PROBE_DURATION.contains(&seconds) => Probe::Over(1),
+            Probe::Over(rounds) if rounds < PROBE_END => Probe::Over(rounds + 1),
+            _ => Probe::No,
+        };
+        match probe {
+            Probe::Over(_) if window >= before * 0.5 => {
+                found += 1;
+                probe = Probe::No;
+            }
+            Probe::Over(_) => continue,
+            _ => {}
+        }
+        before = window;
+    }
+    found
+}
+
+/// Returns whether the initial window is that of Hybla, which is proportional to the RTT. `None` if other
+/// congestion controls may have the same one.
+pub(super) fn hybla_starts(initial_segments: Option<u64>, rtt: f64) -> Option<bool> {
+    let expected = (rtt / HYBLA_RTT).floor().max(1.0);
+    let initial = initial_segments? as f64;
+    (expected < 10.0).then_some((initial - expected).abs() < 0.5)
+}

@@ -1,0 +1,112 @@
+//! The rounds of senders of Linux 6.1 over emulated links: 10 to 40 s of each congestion control. The links had
+//! 7 Mbit/s, 40 ms and a queue of 2.6 bandwidth-delay products (NV: 19 Mbit/s, 60 ms and 1.8).
+
+use super::*;
+use crate::connection::findings::{Confidence, CongestionControl as Name, CongestionControlFindings};
+
+/// A line has the time, the duration, the flight, the acknowledged bytes, the ACKs, the minimum and the mean RTT, the
+/// event, and the maximum RTT. The first line has the segment and the initial window.
+fn parse(text: &str) -> (Vec<Round>, u32, u64) {
+    let mut lines = text.lines();
+    let head: Vec<u32> =
+        lines.next().unwrap().split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let round = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let number = |index: usize| words[index].parse().unwrap();
+        Round {
+            ended: number(0),
+            lasted: number(1),
+            flight: number(2),
+            acked: number(3),
+            acks: number(4) as u16,
+            min_rtt: number(5),
+            mean_rtt: number(6),
+            max_rtt: number(8),
+            event: match words[7] {
+                "Round" => Event::Round,
+                "Loss" => Event::Loss,
+                "Limited" => Event::Limited,
+                _ => Event::Timeout,
+            },
+        }
+    };
+    (lines.map(round).collect(), head[0], head[1].into())
+}
+
+fn identify_text(text: &str, scale: u32) -> CongestionControlFindings {
+    let (mut rounds, segment, initial) = parse(text);
+    for round in &mut rounds {
+        round.flight = round.flight / 100 * scale;
+    }
+    identify(&Observed {
+        rounds: &rounds,
+        segment,
+        initial_segments: Some(initial),
+        syn_is_ecn_capable: false,
+        at_sender: true,
+    })
+}
+
+const KERNELS: [(Name, &str); 15] = [
+    (Name::Reno, include_str!("rounds/reno.txt")),
+    (Name::Cubic, include_str!("rounds/cubic.txt")),
+    (Name::Bbr, include_str!("rounds/bbr.txt")),
+    (Name::Bic, include_str!("rounds/bic.txt")),
+    (Name::Cdg, include_str!("rounds/cdg.txt")),
+    (Name::HighSpeed, include_str!("rounds/highspeed.txt")),
+    (Name::HTcp, include_str!("rounds/htcp.txt")),
+    (Name::Hybla, include_str!("rounds/hybla.txt")),
+    (Name::Illinois, include_str!("rounds/illinois.txt")),
+    (Name::Nv, include_str!("rounds/nv.txt")),
+    (Name::Scalable, include_str!("rounds/scalable.txt")),
+    (Name::Vegas, include_str!("rounds/vegas.txt")),
+    (Name::Veno, include_str!("rounds/veno.txt")),
+    (Name::Westwood, include_str!("rounds/westwood.txt")),
+    (Name::Yeah, include_str!("rounds/yeah.txt")),
+];
+
+#[test]
+fn names_the_congestion_controls_of_linux() {
+    let mut undetermined = Vec::new();
+    for (truth, text) in KERNELS {
+        let found = identify_text(text, 100);
+        let names: Vec<_> = found.name.into_iter().chain(found.or).collect();
+        match names.as_slice() {
+            [] => undetermined.push(truth),
+            names => assert!(names.contains(&truth), "{truth}: {names:?}, {:?}", found.evidence),
+        }
+    }
+    assert!(undetermined.len() <= 1, "{undetermined:?}");
+}
+
+/// Flights that are not windows must not have a name: here each is too large by half, so that neither the growth
+/// nor the RTTs match.
+#[test]
+fn other_windows_have_no_certain_name() {
+    for (truth, text) in KERNELS {
+        let found = identify_text(text, 150);
+        let is_wrong = found.name.is_some_and(|name| name != truth);
+        assert!(!is_wrong || found.confidence != Confidence::High, "{truth}: {found:?}");
+    }
+}
+
+#[test]
+fn ecn_capable_syn_is_dctcp() {
+    let found = identify(&Observed {
+        rounds: &[],
+        segment: 1448,
+        initial_segments: None,
+        syn_is_ecn_capable: true,
+        at_sender: true,
+    });
+    assert_eq!((found.name, found.confidence), (Some(Name::Dctcp), Confidence::High));
+}
+
+#[test]
+fn few_rounds_are_undetermined() {
+    for (truth, text) in KERNELS {
+        let few: String = text.lines().take(20).flat_map(|line| [line, "\n"]).collect();
+        let found = identify_text(&few, 100);
+        assert_eq!(found.name, None, "{truth}");
+    }
+}

@@ -1,0 +1,128 @@
+//! The sender's congestion window in each round trip: the evidence of its congestion control.
+
+use crate::compact::heap_of_vec;
+use crate::connection::congestion::{Event, Round};
+
+/// Maximum number of remembered round trips. They last 50 s at a round trip of 25 ms.
+const MAX_ROUNDS: usize = 2048;
+
+/// Measures the windows. All calls are from the sender's point of view.
+#[derive(Debug, Default)]
+pub(super) struct Windows {
+    pub(super) rounds: Vec<Round>,
+    current: Current,
+    previous_flight: u32,
+    /// The end of the data sent when a loss was detected, until the data before it has been acknowledged.
+    recover: Option<u64>,
+    after_timeout: bool,
+}
+
+/// The current round trip.
+#[derive(Debug, Default)]
+struct Current {
+    began: i64,
+    /// The end of the data sent before it.
+    end: u64,
+    flight: u32,
+    acked: u64,
+    acks: u32,
+    min_rtt: i64,
+    max_rtt: i64,
+    rtt_sum: i64,
+    rtts: i64,
+    is_limited: bool,
+}
+
+impl Current {
+    fn new(began: i64, end: u64) -> Self {
+        Self { began, end, min_rtt: i64::MAX, ..Self::default() }
+    }
+}
+
+impl Windows {
+    pub(super) fn new(at: i64, end: u64) -> Self {
+        Self { current: Current::new(at, end), ..Self::default() }
+    }
+
+    /// Records a packet with data. `flight` includes it.
+    pub(super) fn sent(&mut self, flight: u32) {
+        self.current.flight = self.current.flight.max(flight);
+    }
+
+    /// Records that the sender has learned from an ACK that everything before `una` has arrived, and has sent
+    /// everything before `max`.
+    pub(super) fn advanced(&mut self, at: i64, una: u64, max: u64) {
+        if let Some(recover) = self.recover {
+            if una >= recover {
+                (self.recover, self.previous_flight) = (None, 0);
+                self.current = Current::new(at, max);
+            }
+            return;
+        }
+        if una > self.current.end {
+            let event = if self.current.is_limited { Event::Limited } else { Event::Round };
+            self.push(at, event, self.current.flight);
+            self.previous_flight = self.current.flight;
+            self.after_timeout = false;
+            self.current = Current::new(at, max);
+        }
+    }
+
+    pub(super) fn acked(&mut self, bytes: u64) {
+        self.current.acked += bytes;
+        self.current.acks += 1;
+    }
+
+    pub(super) fn add_rtt(&mut self, ns: i64) {
+        let current = &mut self.current;
+        current.min_rtt = current.min_rtt.min(ns);
+        current.max_rtt = current.max_rtt.max(ns);
+        current.rtt_sum += ns;
+        current.rtts += 1;
+    }
+
+    pub(super) fn limited(&mut self) {
+        self.current.is_limited = true;
+    }
+
+    /// Records the first retransmission of lost data. `max` is the end of the data sent so far.
+    pub(super) fn lost(&mut self, at: i64, max: u64) {
+        if self.recover.is_none() {
+            self.push(at, Event::Loss, self.current.flight.max(self.previous_flight));
+            self.recover = Some(max);
+        }
+    }
+
+    pub(super) fn timed_out(&mut self, at: i64, max: u64) {
+        if !self.after_timeout {
+            self.push(at, Event::Timeout, self.current.flight);
+            self.after_timeout = true;
+        }
+        self.recover = Some(max);
+        self.previous_flight = 0;
+    }
+
+    fn push(&mut self, at: i64, event: Event, flight: u32) {
+        if self.rounds.len() == MAX_ROUNDS {
+            return;
+        }
+        let current = &self.current;
+        let micros = |ns: i64| u32::try_from(ns / 1000).unwrap_or(u32::MAX);
+        let has_rtt = current.rtts > 0;
+        self.rounds.push(Round {
+            ended: micros(at),
+            lasted: micros(at - current.began),
+            flight,
+            acked: u32::try_from(current.acked).unwrap_or(u32::MAX),
+            min_rtt: if has_rtt { micros(current.min_rtt) } else { 0 },
+            max_rtt: micros(current.max_rtt),
+            mean_rtt: if has_rtt { micros(current.rtt_sum / current.rtts) } else { 0 },
+            acks: u16::try_from(current.acks).unwrap_or(u16::MAX),
+            event,
+        });
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        heap_of_vec::<Round>(self.rounds.capacity())
+    }
+}
