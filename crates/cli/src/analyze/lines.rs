@@ -1,9 +1,10 @@
-//! One line per connection for `--overview`: begin, endpoints, duration, bytes, cause and ending.
+//! One line per connection for `--overview`: begin, endpoints, duration, bytes, cause, congestion control and
+//! ending.
 
 use std::net::SocketAddr;
 
 use airtcp_analyze::ConnectionFindings;
-use airtcp_analyze::connection::findings::Cause;
+use airtcp_analyze::connection::findings::{Cause, CongestionControl};
 use airtcp_numbers::table::{Column, Table};
 use airtcp_numbers::units::show_bytes;
 use jiff::tz::TimeZone;
@@ -19,18 +20,23 @@ pub(super) struct Line {
     seconds: f64,
     bytes: [u64; 2],
     cause: Cause,
+    /// The congestion control of the end with more data, if there is no other possibility.
+    congestion_control: Option<CongestionControl>,
     end: String,
 }
 
 impl Line {
     pub(super) fn of(findings: &ConnectionFindings) -> Self {
+        let [sent, received] = findings.directions.each_ref().map(|direction| direction.sent_bytes);
+        let control = &findings.directions[usize::from(received > sent)].sender.congestion_control;
         Self {
             begin: findings.begin_unix_ns,
             ends: findings.ends,
             name: findings.name.as_ref().map(|name| name.name.clone()),
             seconds: findings.seconds,
-            bytes: findings.directions.each_ref().map(|direction| direction.sent_bytes),
+            bytes: [sent, received],
             cause: findings.verdict.cause,
+            congestion_control: control.name.filter(|_| control.or.is_empty()),
             end: findings.how_it_ended(),
         }
     }
@@ -53,11 +59,12 @@ pub(super) fn table<'a>(
         Column::new("no"),
         Column::new("from").left(),
         Column::new("to").left(),
-        Column::new("name").left().optional(3),
+        Column::new("name").left().optional(4),
         Column::new("seconds").optional(1),
         Column::new("sent").optional(0),
         Column::new("received").optional(0),
-        Column::new("cause").left().optional(4),
+        Column::new("cause").left().optional(5),
+        Column::new("control").left().optional(3),
         Column::new("end").left().optional(2),
     ]);
     for (number, line) in &lines {
@@ -72,6 +79,7 @@ pub(super) fn table<'a>(
             show_bytes(line.bytes[0]),
             show_bytes(line.bytes[1]),
             line.cause.to_string(),
+            line.congestion_control.map(|name| name.to_string()).unwrap_or_default(),
             line.end.clone(),
         ]);
     }

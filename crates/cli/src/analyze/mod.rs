@@ -71,7 +71,8 @@ pub(crate) struct Analyze {
     /// Sort the connections by this key, largest first; --most shows the first ones
     #[arg(long, value_name = "KEY", hide_possible_values = false, help_heading = "Output")]
     sort: Option<SortKey>,
-    /// Print one line per connection in order of time: endpoints, duration, bytes, cause, ending
+    /// Print one line per connection in order of time: endpoints, duration, bytes, cause, congestion
+    /// control, ending
     #[arg(long, conflicts_with_all = ["json", "connection", "resent"], help_heading = "Output")]
     overview: bool,
     /// Compare the first capture with the counters of its sender: output of `airtcp send --json`, or sender.jsonl of a lab

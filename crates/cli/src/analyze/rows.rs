@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-use airtcp_analyze::connection::findings::ConnectionFindings;
+use airtcp_analyze::connection::findings::{CongestionControlFindings, ConnectionFindings};
 use airtcp_numbers::csv::record;
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub(super) enum Cell {
 /// The name and type of a column.
 pub(super) type Column = (&'static str, Kind);
 
-const CONNECTIONS: [Column; 28] = [
+const CONNECTIONS: [Column; 30] = [
     ("capture", Text),
     ("connection", Integer),
     ("client", Text),
@@ -61,6 +61,8 @@ const CONNECTIONS: [Column; 28] = [
     ("rtt_min_seconds", Number),
     ("rtt_median_seconds", Number),
     ("waiting_seconds", Number),
+    ("congestion_control", Text),
+    ("congestion_control_confidence", Text),
 ];
 
 const RETRANSMISSIONS: [Column; 12] = [
@@ -99,6 +101,7 @@ pub(super) fn connection(capture: &str, number: u64, findings: &ConnectionFindin
     let [sent, received] = findings.directions.each_ref().map(|direction| direction.sent_bytes);
     let data = &findings.directions[usize::from(received > sent)];
     let (verdict, resent, rtt) = (&findings.verdict, &data.retransmissions, &data.rtt);
+    let control = &data.sender.congestion_control;
     let row: [Cell; CONNECTIONS.len()] = [
         Cell::text(capture),
         Cell::count(number),
@@ -128,6 +131,8 @@ pub(super) fn connection(capture: &str, number: u64, findings: &ConnectionFindin
         Cell::optional(rtt.min_seconds),
         Cell::optional(rtt.median_seconds),
         Cell::Number(data.time.waiting_seconds()),
+        congestion_controls(control),
+        control.name.map_or(Cell::Unknown, |_| Cell::name(&control.confidence)),
     ];
     row.into()
 }
@@ -158,6 +163,13 @@ pub(super) fn retransmissions(
     };
     let directions = findings.directions.iter().zip(resent);
     directions.flat_map(|(it, resent)| resent.iter().map(move |one| row(it.from, it.to, one))).collect()
+}
+
+/// Returns the possible names, separated by spaces, the most likely first.
+fn congestion_controls(found: &CongestionControlFindings) -> Cell {
+    let names = found.name.iter().chain(&found.or).map(|name| Cell::name(name).to_csv());
+    let names: Vec<_> = names.collect();
+    if names.is_empty() { Cell::Unknown } else { Cell::Text(names.join(" ")) }
 }
 
 impl Cell {

@@ -7,7 +7,7 @@ use crate::connection::congestion::{Event, Round};
 const MAX_ROUNDS: usize = 2048;
 
 /// Measures the windows. All calls are from the sender's point of view.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Windows {
     pub(super) rounds: Vec<Round>,
     current: Current,
@@ -18,7 +18,7 @@ pub(super) struct Windows {
 }
 
 /// The current round trip.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Current {
     began: i64,
     /// The end of the data sent before it.
