@@ -168,8 +168,11 @@ const DEFAULT_V6: (IpAddr, &str) = (IpAddr::V6(Ipv6Addr::new(0xfd83, 0, 0, 0, 0,
 /// The address families to use if the command line does not name addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Families {
+    /// IPv4 only.
     V4,
+    /// IPv6 only.
     V6,
+    /// Both families.
     Both,
 }
 

@@ -64,13 +64,26 @@ pub enum LabError {
     Transfer(String),
     /// The directory contains something else.
     #[error("{}: {why}", .directory.display())]
-    Taken { directory: PathBuf, why: String },
+    Taken {
+        /// The directory.
+        directory: PathBuf,
+        /// What it contains.
+        why: String,
+    },
     /// The disk is full.
     #[error("{}: the disk is full", .directory.display())]
-    Full { directory: PathBuf },
+    Full {
+        /// The directory that was written to.
+        directory: PathBuf,
+    },
     /// A file or directory of the lab cannot be used.
     #[error("{}: {source}", .path.display())]
-    File { path: PathBuf, source: io::Error },
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
 }
 
 impl LabError {

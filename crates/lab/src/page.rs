@@ -31,12 +31,21 @@ pub enum RunDirError {
          --output` made, one of the transfers in it, or a capture", .0.display()
     )]
     NotARun(PathBuf),
+    /// A file cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
-    File { path: PathBuf, source: io::Error },
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A transfer cannot be shown.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// A capture cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// The captures of a path do not fit together.
     #[error(transparent)]
     OnPath(#[from] PathError),
 }

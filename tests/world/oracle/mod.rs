@@ -47,7 +47,7 @@ fn fast_retransmits(report: &Report) -> f64 {
 }
 
 fn p0(recipe: &'static str, channel: Channel, acks: Acks) -> Run {
-    Setting { acks, reading: Interpretation::AsInNs2, ..Setting::new(recipe, channel) }.plan().unwrap()
+    Setting { acks, interpretation: Interpretation::AsInNs2, ..Setting::new(recipe, channel) }.plan().unwrap()
 }
 
 /// Creates a comparison in units of packets.

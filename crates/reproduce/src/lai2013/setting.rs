@@ -82,11 +82,15 @@ pub enum Scheme {
     Dcr,
     /// NewReno with the Eifel algorithm.
     Eifel,
+    /// SACK (RFC 2018).
     Sack,
     /// SACK that detects spurious retransmissions by DSACK (RFC 2883).
     Dsack,
+    /// TCP Veno.
     Veno,
+    /// JTCP.
     Jtcp,
+    /// TCP-FIT.
     Fit,
 }
 
