@@ -91,7 +91,7 @@ fn marks_keep_congestion_window_larger() {
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
 fn unspecified_parameters_are_swept() {
-    let finding = chandra2003::free(&Effort::new(2), SECONDS).unwrap();
+    let finding = chandra2003::unstated(&Effort::new(2), SECONDS).unwrap();
     check_quotations(&finding);
     let [_, next, _, _] = &finding.tables[..] else { panic!("{}", finding.markdown()) };
     assert!(finding.tables.iter().all(|table| table.rows.len() == 9));
