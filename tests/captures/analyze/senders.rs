@@ -81,8 +81,11 @@ fn reno_and_cubic_are_recognised_without_mistakes() {
         ("sack", "reno"),
         ("newreno+eifel", "reno"),
         ("sack+prr", "reno"),
+        // Without jitter, its window is Reno's.
+        ("sack+jtcp", "reno"),
         ("sack+cubic", "cubic"),
         ("newreno+cubic+hystart", "cubic"),
+        ("sack@linux", "cubic"),
     ] {
         let (wrong, right) = judge(recipe, truth);
         assert_eq!(wrong, [""; 0]);
@@ -100,7 +103,7 @@ fn bbr_is_recognised_without_mistakes() {
 
 #[test]
 fn other_congestion_controls_stay_undetermined() {
-    let recipes = ["tahoe", "sack+rack+bbr3", "sack+jtcp", "sack+receiver-window", "sack@linux"];
+    let recipes = ["tahoe", "sack+rack+bbr3", "sack+receiver-window"];
     for recipe in sample::sample("others", recipes, 3) {
         assert_eq!(judge(recipe, "none of these").0, [""; 0]);
     }

@@ -20,7 +20,7 @@ pub(super) struct Line {
     seconds: f64,
     bytes: [u64; 2],
     cause: Cause,
-    /// The congestion control of the end with more data, if there is no other possibility.
+    /// The congestion control of the end with more data, if it is certain to be the only one.
     congestion_control: Option<CongestionControl>,
     end: String,
 }

@@ -19,6 +19,8 @@ const MIN_FALLS: u32 = 3;
 const SMALL_ERROR: f64 = 0.5;
 /// Minimum number of rounds that show the growth, with several losses.
 const MIN_ROUNDS: u32 = 24;
+/// Minimum growth in segments that shows a congestion control without a loss.
+const MIN_GROWN: f64 = 10.0;
 /// Maximum number of names to choose from.
 const MAX_NAMES: usize = 3;
 /// By how much Hybla's small initial window reduces its error.
@@ -112,12 +114,18 @@ fn by_replay(replay: &Replay, scores: &[Score], at_sender: bool) -> CongestionCo
     let is_weak = (1..3).contains(&losses) || !at_sender;
     let most = if is_weak { MAX_ERROR_OF_WEAK_EVIDENCE } else { MAX_BEST_ERROR };
     let is_good = |best: &&Score| {
-        let stands_out = !is_weak && best.error <= 2.0 * most && second >= 1.4 * best.error;
+        let lead = if losses == 0 { 1.4 } else { 1.8 };
+        let stands_out = !is_weak && best.error <= 2.0 * most && second >= lead * best.error;
         is_enough && (best.error <= most && best.worst <= MAX_WORST_ERROR || stands_out)
     };
     let Some(best) = scores.first().filter(is_good) else {
         return CongestionControlFindings::default();
     };
+    let keeps_queue =
+        matches!(best.name, CongestionControl::Vegas | CongestionControl::Nv | CongestionControl::Cdg);
+    if losses == 0 && replay.grown < MIN_GROWN && !keeps_queue {
+        return CongestionControlFindings::default();
+    }
     // Models are inexact, and few samples scatter.
     let samples = f64::from(losses) + f64::from(rounds) / 10.0;
     let margin = 0.04 + 0.3 * best.error + 0.4 / samples.max(1.0).sqrt();

@@ -41,7 +41,7 @@ pub(super) struct Round {
     pub(super) event: Event,
 }
 
-/// What a capture shows about the congestion control of a sender.
+/// The evidence of the congestion control of a sender in a capture.
 #[derive(Clone, Debug)]
 pub(super) struct Observed<'a> {
     pub(super) rounds: &'a [Round],

@@ -40,7 +40,7 @@ const HIGHSPEED: [(f64, f64); 20] = [
     (5036.0, 0.25),
 ];
 
-/// What the path has shown so far.
+/// The properties of the path that the rounds so far have shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Path {
     pub(super) base_rtt: f64,
@@ -117,6 +117,8 @@ impl Path {
 pub(super) struct State {
     /// The window before the last loss, as the model remembers it.
     max: f64,
+    /// Another possible value of it, because the flight may differ from the window by one segment.
+    other_max: Option<f64>,
     /// The window after it.
     pub(super) start: f64,
     a: f64,
@@ -139,18 +141,19 @@ pub(super) struct Model {
 
 pub(super) const MODELS: &[Model] = &[
     model(CongestionControl::Reno, 0.0, nothing, reno, halve),
-    model(CongestionControl::Reno, 0.1, nothing, reno_per_ack, halve),
+    model(CongestionControl::Reno, 0.0, nothing, reno_per_ack, halve),
     model(CongestionControl::Cubic, 0.0, nothing, cubic, cubic_loss),
+    model(CongestionControl::Cubic, 0.1, nothing, cubic_per_ack, cubic_loss),
     model(CongestionControl::Bic, 0.1, nothing, bic, bic_loss),
     model(CongestionControl::Cdg, 0.2, cdg_learn, reno, cdg_loss),
-    model(CongestionControl::HighSpeed, 0.0, nothing, highspeed, highspeed_loss),
+    model(CongestionControl::HighSpeed, 0.05, nothing, highspeed, highspeed_loss),
     model(CongestionControl::HTcp, 0.1, htcp_learn, htcp, htcp_loss),
     model(CongestionControl::Hybla, 0.1, nothing, hybla, halve),
     model(CongestionControl::Illinois, 0.0, illinois_learn, illinois, illinois_loss),
     model(CongestionControl::Nv, 0.1, nothing, nv, nv_loss),
     model(CongestionControl::Scalable, 0.0, nothing, scalable, scalable_loss),
     model(CongestionControl::Vegas, 0.1, nothing, vegas, halve),
-    model(CongestionControl::Veno, 0.0, nothing, veno, veno_loss),
+    model(CongestionControl::Veno, 0.05, nothing, veno, veno_loss),
     model(CongestionControl::Westwood, 0.1, nothing, reno, westwood_loss),
     model(CongestionControl::Yeah, 0.1, yeah_learn, yeah, yeah_loss),
 ];
@@ -191,6 +194,14 @@ pub(super) fn description(name: CongestionControl) -> &'static str {
     }
 }
 
+impl State {
+    /// Returns the state with the other window before the last loss.
+    pub(super) fn alternative(&mut self) -> Option<Self> {
+        let max = self.other_max.take()?;
+        Some(Self { max, ..*self })
+    }
+}
+
 fn nothing(_: &mut State, _: &Path, _: f64) {}
 
 fn reno(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
@@ -219,20 +230,35 @@ fn cdg_learn(state: &mut State, _: &Path, window: f64) {
 
 /// RFC 9438.
 fn cubic(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    cubic_growth(state, path, window, round, 1.0)
+}
+
+/// The same with a Reno-friendly window that counts ACKs.
+fn cubic_per_ack(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    cubic_growth(state, path, window, round, round.acks / round.acked.max(1.0))
+}
+
+/// `share` is the growth of the Reno-friendly window, relative to the RFC.
+fn cubic_growth(state: &State, path: &Path, window: f64, round: &Measured, share: f64) -> f64 {
     let rise = (state.max - state.start).max(0.0);
     let origin = state.max.max(state.start);
     let k = (rise / CUBIC_C).cbrt();
     let t = path.since_loss + path.base_rtt;
     let target = origin + CUBIC_C * (t - k).powi(3);
     // The Reno-friendly window grows by 0.53 segments per round trip.
-    let friendly = state.start + 0.53 * path.rounds_since_loss;
+    let friendly = state.start + 0.53 * share * path.rounds_since_loss;
     let most = if state.max == 0.0 { round.acked / 20.0 } else { 0.0 };
     let wanted = (target - window).max(friendly.floor() - window).max(0.0);
     (round.acked / window * wanted).max(most).min(round.acked / 2.0)
 }
 
 fn cubic_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    state.max = if window < state.max { window * 0.85 } else { window };
+    let [full, reduced] = [window, window * 0.85];
+    let is_ambiguous = (window - state.max).abs() <= 1.0;
+    (state.max, state.other_max) = match window < state.max {
+        true => (reduced, is_ambiguous.then_some(full)),
+        false => (full, is_ambiguous.then_some(reduced)),
+    };
     [window * 0.7; 2]
 }
 

@@ -61,6 +61,8 @@ pub(super) struct Replay {
     /// Losses and rounds that were compared with predictions.
     pub(super) losses: u32,
     pub(super) growth_rounds: u32,
+    /// By how many segments the window grew in them.
+    pub(super) grown: f64,
     /// Reductions without a loss.
     pub(super) falls: u32,
     /// The window after a loss, as a fraction of the window before it.
@@ -91,6 +93,7 @@ impl Replay {
             path: Path::default(),
             losses: 0,
             growth_rounds: 0,
+            grown: 0.0,
             epoch: Vec::new(),
             before: None,
             recovered_at: 0.0,
@@ -192,6 +195,7 @@ impl Replay {
         let epoch = std::mem::take(&mut self.epoch);
         if epoch.len() >= MIN_ROUNDS {
             self.growth_rounds += epoch.len() as u32 - 1;
+            self.grown += epoch[epoch.len() - 1].0.window - epoch[0].0.window;
         }
         let falls = falls(&epoch);
         self.falls += falls.len() as u32;
@@ -228,22 +232,38 @@ impl Candidate {
     /// Compares the growth between two losses with the prediction. `falls` are the first and last rounds of
     /// reductions without a loss, if the model has them.
     fn grow(&mut self, epoch: &Epoch, falls: &[(usize, usize)]) {
-        let Some((first, path)) = epoch.first() else { return };
+        let alternative = self.state.alternative();
+        let mut best = self.replayed(self.state, epoch, falls);
+        if let Some(state) = alternative {
+            let other = self.replayed(state, epoch, falls);
+            if other.1.sum < best.1.sum {
+                best = other;
+            }
+        }
+        self.state = best.0;
+        self.growth.sum += best.1.sum;
+        self.growth.weight += best.1.weight;
+    }
+
+    /// Returns the state and the errors after an epoch.
+    fn replayed(&self, mut state: State, epoch: &Epoch, falls: &[(usize, usize)]) -> (State, Mean) {
+        let mut errors = Mean::default();
+        let Some((first, path)) = epoch.first() else { return (state, errors) };
         let (mut from, mut window) = (0, first.window);
-        (self.model.learn)(&mut self.state, path, window);
+        (self.model.learn)(&mut state, path, window);
         for (index, (round, path)) in epoch.iter().enumerate().skip(1) {
             if let Some(fall) = falls.iter().find(|fall| (fall.0 + 1..=fall.1).contains(&index)) {
                 if index == fall.1 {
                     let ratio = round.window / epoch[fall.0].0.window;
                     let tolerance = 0.05 + 0.5 / round.window;
-                    self.growth.add((ratio - CDG_FALL).abs() / tolerance, (fall.1 - fall.0) as f64);
+                    errors.add((ratio - CDG_FALL).abs() / tolerance, (fall.1 - fall.0) as f64);
                     (from, window) = (index, round.window);
                 }
                 continue;
             }
-            window += (self.model.grow)(&mut self.state, path, window, round);
+            window += (self.model.grow)(&mut state, path, window, round);
             window = window.max(1.0);
-            (self.model.learn)(&mut self.state, path, round.window);
+            (self.model.learn)(&mut state, path, round.window);
             let is_last = index - from == HORIZON
                 || index + 1 == epoch.len()
                 || falls.iter().any(|fall| fall.0 == index);
@@ -252,11 +272,12 @@ impl Candidate {
                 let grown = round.window - start;
                 let tolerance = 1.0 + 0.08 * grown.abs() + 0.01 * start;
                 if epoch.len() >= MIN_ROUNDS {
-                    self.growth.add((window - round.window).abs() / tolerance, (index - from) as f64);
+                    errors.add((window - round.window).abs() / tolerance, (index - from) as f64);
                 }
                 (from, window) = (index, round.window);
             }
         }
+        (state, errors)
     }
 }
 

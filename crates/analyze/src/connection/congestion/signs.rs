@@ -4,9 +4,11 @@ use super::{Event, Measured, Round};
 
 /// Segments in flight while BBR measures the RTT without a queue (draft-cardwell-iccrg-bbr-congestion-control-00,
 /// ProbeRTT).
-const PROBE_SEGMENTS: f64 = 5.5;
+const PROBE_SEGMENTS: f64 = 4.5;
 /// Minimum window before and after, in segments.
 const PROBE_MIN_WINDOW: f64 = 16.0;
+/// Minimum seconds between probes. Later versions probe every five seconds.
+const PROBE_INTERVAL: f64 = 8.0;
 /// Seconds that a probe lasts.
 const PROBE_DURATION: std::ops::Range<f64> = 0.12..1.5;
 /// Number of rounds within which half of the window is in flight again.
@@ -27,15 +29,15 @@ enum Probe {
 /// Counts the times that the flight falls to four segments without a loss, and rises again at once.
 pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
     let mut found = 0;
+    let mut last = f64::NEG_INFINITY;
     let mut probe = Probe::No;
     let mut before = 0.0;
     for round in rounds {
         if round.event != Event::Round {
-            probe = Probe::No;
-            before = if round.event == Event::Loss { before } else { 0.0 };
+            (probe, before) = (Probe::No, 0.0);
             continue;
         }
-        let Measured { window, lasted, .. } = Measured::new(round, segment);
+        let Measured { window, lasted, ended, .. } = Measured::new(round, segment);
         if window <= PROBE_SEGMENTS {
             probe = match probe {
                 _ if before < PROBE_MIN_WINDOW => Probe::No,
@@ -51,8 +53,10 @@ pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
         };
         match probe {
             Probe::Over(_) if window >= before * 0.5 => {
-                found += 1;
-                probe = Probe::No;
+                if ended - last < PROBE_INTERVAL {
+                    return 0;
+                }
+                (found, last, probe) = (found + 1, ended, Probe::No);
             }
             Probe::Over(_) => continue,
             _ => {}
@@ -62,7 +66,7 @@ pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
     found
 }
 
-/// Returns whether the initial window is that of Hybla, which is proportional to the RTT. `None` if other
+/// Returns whether the initial window equals the one of Hybla, which is proportional to the RTT. `None` if other
 /// congestion controls may have the same one.
 pub(super) fn hybla_starts(initial_segments: Option<u64>, rtt: f64) -> Option<bool> {
     let expected = (rtt / HYBLA_RTT).floor().max(1.0);
