@@ -168,11 +168,11 @@ const DEFAULT_V6: (IpAddr, &str) = (IpAddr::V6(Ipv6Addr::new(0xfd83, 0, 0, 0, 0,
 /// The address families to use if the command line does not name addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Families {
-    /// IPv4 only.
+    /// Only IPv4.
     V4,
-    /// IPv6 only.
+    /// Only IPv6.
     V6,
-    /// Both families.
+    /// IPv4 and IPv6.
     Both,
 }
 

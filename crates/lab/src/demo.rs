@@ -97,7 +97,7 @@ pub struct SceneResult {
 /// The results of one sender in a scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// The name of the sender.
+    /// The sender, as on the command line.
     pub sender: String,
     /// The recipe that models a kernel sender in virtual time.
     pub modelled_by: Option<String>,

@@ -67,13 +67,13 @@ pub enum LabError {
     Taken {
         /// The directory.
         directory: PathBuf,
-        /// What it contains.
+        /// The reason why it cannot be used.
         why: String,
     },
     /// The disk is full.
     #[error("{}: the disk is full", .directory.display())]
     Full {
-        /// The directory that was written to.
+        /// The directory on this disk.
         directory: PathBuf,
     },
     /// A file or directory of the lab cannot be used.
@@ -81,7 +81,7 @@ pub enum LabError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// The reason.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -31,21 +31,21 @@ pub enum RunDirError {
          --output` made, one of the transfers in it, or a capture", .0.display()
     )]
     NotARun(PathBuf),
-    /// A file cannot be read.
+    /// A file of the directory cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A transfer cannot be shown.
+    /// The lab's files are missing or damaged.
     #[error(transparent)]
     Lab(#[from] LabError),
     /// A capture cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// The captures of a path do not fit together.
+    /// The files about the emulated path cannot be read.
     #[error(transparent)]
     OnPath(#[from] PathError),
 }

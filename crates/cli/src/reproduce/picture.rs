@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn picture_names_each_curve_and_paper_values() {
-        let drawn = Format::Svg.render(&figure(&chart(Style::Line), "Pan et al.", Some(30)).draw()).unwrap();
-        let svg = String::from_utf8(drawn).unwrap();
+        let image = Format::Svg.render(&figure(&chart(Style::Line), "Pan et al.", Some(30)).draw()).unwrap();
+        let svg = String::from_utf8(image).unwrap();
         for words in [
             "Fig. 5",
             "Pan et al.: means of 30 seeds with 95 % intervals",
