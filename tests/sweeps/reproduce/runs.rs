@@ -115,7 +115,7 @@ fn bundle_is_verified_with_its_setups() {
     let bundle = dir.path("bundle");
     let setups = format!("{bundle}/setups");
     let seeds = ["--seeds", "2", "--most-seeds", "2"];
-    let written = ["reproduce", "p0-fig6", "--record", &bundle, "--setups", &setups, "--quiet"];
+    let written: [&str; 7] = ["reproduce", "p0-fig6", "--record", &bundle, "--setups", &setups, "--quiet"];
     good(&[&written[..], &seeds].concat());
     let instructions = fs::read_to_string(format!("{bundle}/BUNDLE.md")).unwrap();
     assert!(instructions.contains("airtcp sim --run setups/p0-fig6-1.json"), "{instructions}");
@@ -123,7 +123,7 @@ fn bundle_is_verified_with_its_setups() {
     for name in ["BUNDLE.md", "README.md", "data/p0-fig6.csv", "setups/p0-fig6-seeds.csv"] {
         assert!(sums.lines().any(|line| line.ends_with(&format!("  {name}"))), "{name} in {sums}");
     }
-    let verify = ["reproduce", "--verify-record", &bundle];
+    let verify: [&str; 3] = ["reproduce", "--verify-record", &bundle];
     good(&verify);
 
     let file = format!("{setups}/p0-fig6-seeds.csv");
