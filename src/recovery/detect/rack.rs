@@ -41,6 +41,7 @@
 //!   (tcp_try_undo_recovery()).
 //! - A probe that is outstanding does not prevent the timer of the next one, whose expiry sends nothing
 //!   (tcp_schedule_loss_probe(), tcp_send_loss_probe()).
+//! - An ACK that delivers nothing starts no search for losses (tcp_rack_mark_lost()). The timer finds them.
 //! - The timer for overtaken segments counts jiffies and is two milliseconds late (tcp_rack_mark_lost()).
 //!   Decisions at ACKs are exact.
 //! - The largest distance of reordering is measured (tcp_check_sack_reordering()). Once it exceeds DupThresh,
@@ -142,7 +143,6 @@ impl Detect for Rack {
         self.detect_reordering(view, ack);
         self.update_reo_wnd_mult(view, ack);
         let repaired = self.tlp.on_ack(view, ack);
-        // Linux searches for losses only after a delivery (tcp_rack_mark_lost()). The timer finds the others.
         let searches = std::mem::take(&mut self.advanced) || self.dialect != RackDialect::Linux;
         let lost = if searches { self.detect_loss(view) } else { Verdict::Nothing };
         match (lost, repaired) {
