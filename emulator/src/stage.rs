@@ -432,6 +432,8 @@ pub struct RadioPdu {
     pub epoch: u32,
     /// Whether the channel damages this transmission.
     pub lost: bool,
+    /// LTE and NR: when the PDU arrives, if it does. HARQ makes this time differ between PDUs.
+    pub arrival: Option<Instant>,
     /// Number of this transmission of the PDU. The first is 1.
     pub transmission: u32,
     /// The packets whose bytes the PDU carries.

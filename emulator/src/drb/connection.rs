@@ -8,6 +8,7 @@ use airwire::time::Instant;
 
 use super::Drb;
 use super::config::HandoverConfig;
+use super::radio_log::Outcome;
 use super::transmission::CONTROL;
 use crate::mac::grid::Grid;
 use crate::packet::Direction;
@@ -64,7 +65,7 @@ impl Drb {
         for direction in Direction::BOTH {
             let state = &mut self.directions[direction];
             for block in state.channel.reset() {
-                state.radio_log.decide(block, true, out);
+                state.radio_log.decide(block, Outcome::Lost, out);
             }
         }
         for direction in Direction::BOTH {

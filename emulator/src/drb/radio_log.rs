@@ -20,10 +20,16 @@ pub(super) struct RadioLog {
     blocks: VecDeque<LoggedBlock>,
 }
 
+/// The end of a transport block.
+#[derive(Clone, Copy)]
+pub(super) enum Outcome {
+    Arrives(Instant),
+    Lost,
+}
+
 struct LoggedBlock {
     pdus: Vec<RadioPdu>,
-    /// Whether the block is lost, once it is known.
-    lost: Option<bool>,
+    outcome: Option<Outcome>,
 }
 
 impl RadioLog {
@@ -48,24 +54,31 @@ impl RadioLog {
             bytes: pdu.octets.as_slice().into(),
             epoch,
             lost: false,
+            arrival: None,
             transmission: if let PduKind::Data { transmission, .. } = pdu.kind { transmission } else { 1 },
             packets: sdus(pdu).iter().filter_map(|count| Some(ledger.packet(*count)?.id)).collect(),
         });
-        self.blocks.push_back(LoggedBlock { pdus: pdus.collect(), lost: None });
+        self.blocks.push_back(LoggedBlock { pdus: pdus.collect(), outcome: None });
     }
 
     /// The outcome of a block is known.
-    pub(super) fn decide(&mut self, number: u64, lost: bool, out: &mut Outbox) {
+    pub(super) fn decide(&mut self, number: u64, outcome: Outcome, out: &mut Outbox) {
         let Some(block) =
             number.checked_sub(self.first).and_then(|index| self.blocks.get_mut(index as usize))
         else {
             return;
         };
-        block.lost = Some(lost);
-        while let Some(LoggedBlock { pdus, lost }) = self.blocks.pop_front_if(|block| block.lost.is_some()) {
+        block.outcome = Some(outcome);
+        while let Some(LoggedBlock { pdus, outcome }) =
+            self.blocks.pop_front_if(|block| block.outcome.is_some())
+        {
             self.first += 1;
+            let arrival = match outcome {
+                Some(Outcome::Arrives(at)) => Some(at),
+                _ => None,
+            };
             for pdu in pdus {
-                out.radio(|_, stage| RadioPdu { stage, lost: lost == Some(true), ..pdu });
+                out.radio(|_, stage| RadioPdu { stage, lost: arrival.is_none(), arrival, ..pdu });
             }
         }
     }

@@ -3,6 +3,7 @@
 use airwire::time::Instant;
 
 use super::config::CountAt;
+use super::radio_log::Outcome;
 use super::transmission::CONTROL;
 use super::{DirectionState, Drb};
 use crate::packet::Direction;
@@ -16,7 +17,7 @@ impl Drb {
     /// Hands the transport blocks that arrive at `now` to RLC.
     pub(super) fn receive_blocks(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         while let Some(block) = self.directions[direction].channel.take_arrival(now) {
-            self.directions[direction].radio_log.decide(block.number, false, out);
+            self.directions[direction].radio_log.decide(block.number, Outcome::Arrives(now), out);
             let entity = &mut self.entities[direction.reversed()];
             for pdu in &block.pdus {
                 if entity.receive(now, &pdu.octets, &mut self.events).is_err() {

@@ -3,6 +3,7 @@
 use airwire::time::Instant;
 
 use super::config::{CountAt, DirectionSettings};
+use super::radio_log::Outcome;
 use super::shared_channel::{Decision, TransportBlock};
 use super::{DirectionState, Drb};
 use crate::mac::grid::Slot;
@@ -171,7 +172,7 @@ impl Drb {
             note_retransmission(&block.content.pdus, block.transmissions + 1, ledger, out);
         }
         if let Decision::Lost(number) = channel.transmit(slot, &self.grid, block) {
-            radio_log.decide(number, true, out);
+            radio_log.decide(number, Outcome::Lost, out);
         }
     }
 }

@@ -3,8 +3,8 @@
 //! (`rlc_lte_udp`) and `rlc-nr` (`rlc_nr_udp`).
 //!
 //! Each PDU is the payload of a UDP datagram. The header of the datagram contains data that the PDU lacks:
-//! the source port shows whether the channel damaged the PDU, and the IP identification is the number of the
-//! transmission.
+//! the source port shows whether the channel damaged the PDU, the IP identification is the number of the
+//! transmission, and an IP timestamp contains the time until a PDU of LTE or NR arrives.
 
 use std::path::Path as FilePath;
 
@@ -28,7 +28,13 @@ const MOBILE: [u8; 4] = [192, 0, 2, 2];
 /// Number of the first radio bearer for user data. Four bearers are for signalling.
 const FIRST_BEARER: usize = 5;
 
+/// Size of the IP header without options.
 const IP_HEADER: usize = 20;
+/// The IP option Internet Timestamp (RFC 791) with one timestamp, which contains the time from the transmission
+/// to the arrival in nanoseconds.
+const TIMESTAMP: [u8; 4] = [68, 8, 9, 0];
+/// The timestamp is not the time since midnight.
+const NON_STANDARD: u32 = 1 << 31;
 
 /// A pcap file of radio PDUs.
 pub(super) struct RadioCapture {
@@ -56,14 +62,20 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
         Direction::Down => (NETWORK, MOBILE),
         Direction::Up => (MOBILE, NETWORK),
     };
+    let delay = pdu.arrival.map(|at| (at - pdu.at).as_nanos()).filter(|delay| *delay < NON_STANDARD.into());
+    let ip_header = IP_HEADER + if delay.is_some() { 8 } else { 0 };
     out.clear();
     // The lengths follow when they are known.
-    out.extend([0x45, 0, 0, 0]);
+    out.extend([0x40 | (ip_header / 4) as u8, 0, 0, 0]);
     out.extend((pdu.transmission.min(0xffff) as u16).to_be_bytes());
     // Don't Fragment, TTL 64, UDP.
     out.extend([0x40, 0, 64, 17, 0, 0]);
     out.extend(from);
     out.extend(to);
+    if let Some(delay) = delay {
+        out.extend(TIMESTAMP);
+        out.extend((NON_STANDARD | delay as u32).to_be_bytes());
+    }
     out.extend(if pdu.lost { LOST } else { ARRIVES }.to_be_bytes());
     out.extend(TO.to_be_bytes());
     out.extend([0; 4]);
@@ -77,19 +89,19 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
 
     let total_len = out.len() as u16;
     out[2..4].copy_from_slice(&total_len.to_be_bytes());
-    let checksum = !sum(0, &out[..IP_HEADER]);
+    let checksum = !sum(0, &out[..ip_header]);
     out[10..12].copy_from_slice(&checksum.to_be_bytes());
-    let udp_len = (total_len - IP_HEADER as u16).to_be_bytes();
-    out[IP_HEADER + 4..IP_HEADER + 6].copy_from_slice(&udp_len);
+    let udp_len = (total_len - ip_header as u16).to_be_bytes();
+    out[ip_header + 4..ip_header + 6].copy_from_slice(&udp_len);
     let mut pseudo = sum(0, &out[12..IP_HEADER]);
     pseudo = sum(pseudo, &[0, 17]);
     pseudo = sum(pseudo, &udp_len);
     // RFC 768: a checksum of 0 would mean that none was computed.
-    let checksum = match !sum(pseudo, &out[IP_HEADER..]) {
+    let checksum = match !sum(pseudo, &out[ip_header..]) {
         0 => 0xffff,
         checksum => checksum,
     };
-    out[IP_HEADER + 6..IP_HEADER + 8].copy_from_slice(&checksum.to_be_bytes());
+    out[ip_header + 6..ip_header + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// Writes the framing of the `umts-rlc` heuristic.

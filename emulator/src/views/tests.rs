@@ -62,6 +62,7 @@ fn amd(millis: u64, sn: u16, transmission: u32, lost: bool, packet: u64) -> Radi
         bytes: bytes.into(),
         epoch: 0,
         lost,
+        arrival: None,
         transmission,
         packets: vec![PacketId(packet)],
     }

@@ -1,6 +1,7 @@
 //! Data radio bearers of LTE and NR as a stage: delay, throughput, order, and the fate of every packet, against
 //! closed forms.
 
+mod arq;
 mod channel;
 mod connection;
 mod in_order_release;

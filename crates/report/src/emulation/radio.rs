@@ -70,28 +70,29 @@ mod reading {
                     }
                     Next::End => return Ok(radio),
                 };
-                let header: &[u8; 28] =
-                    frame.data.first_chunk().filter(|_| frame.link == LinkType::RAW).ok_or_else(no_radio)?;
-                radio.add(header, frame.at.0).ok_or_else(no_radio)?;
+                if frame.link != LinkType::RAW || radio.add(frame.data, frame.at.0).is_none() {
+                    return Err(no_radio());
+                }
             }
         }
 
         /// Counts a PDU by its IP and UDP headers. The IP identification is the number of the PDU's
         /// transmission. Returns `None` if airlink did not write the headers.
-        fn add(&mut self, header: &[u8; 28], at: i64) -> Option<()> {
-            let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-            let side = match [header[12], header[13], header[14], header[15]] {
+        fn add(&mut self, packet: &[u8], at: i64) -> Option<()> {
+            let ip: &[u8; 20] = packet.first_chunk()?;
+            let udp = packet.get(usize::from(ip[0] & 0x0f) * 4..)?.first_chunk::<8>()?;
+            let side = match [ip[12], ip[13], ip[14], ip[15]] {
                 NETWORK => &mut self.down,
                 MOBILE => &mut self.up,
                 _ => return None,
             };
-            let damaged = match (header[0], word(20)) {
-                (0x45, INTACT) => false,
-                (0x45, DAMAGED) => true,
+            let damaged = match (ip[0] >> 4, u16::from_be_bytes([udp[0], udp[1]])) {
+                (4, INTACT) => false,
+                (4, DAMAGED) => true,
                 _ => return None,
             };
             side.sent.add(at, 1.0);
-            if word(4) > 1 {
+            if u16::from_be_bytes([ip[4], ip[5]]) > 1 {
                 side.retransmitted.add(at, 1.0);
             }
             if damaged {

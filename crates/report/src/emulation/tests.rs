@@ -57,22 +57,29 @@ fn invalid_event_stream_is_rejected() {
 }
 
 /// A pcap with nanosecond timestamps and LINKTYPE_RAW.
-fn capture(packets: &[(u32, [u8; 28])]) -> TempFile {
+fn capture(packets: &[(u32, Vec<u8>)]) -> TempFile {
     let word = |value: u32| value.to_le_bytes();
     let mut bytes = [word(0xa1b2_3c4d), [2, 0, 4, 0], word(0), word(0), word(65_535), word(101)].concat();
     for (nanos, packet) in packets {
-        bytes.extend([word(1), word(*nanos), word(28), word(28)].concat());
+        bytes.extend([word(1), word(*nanos), word(packet.len() as u32), word(packet.len() as u32)].concat());
         bytes.extend(packet);
     }
     file(&bytes)
 }
 
-fn pdu(from: u8, port: u16, transmission: u8) -> [u8; 28] {
-    let mut header = [0; 28];
+fn pdu(from: u8, port: u16, transmission: u8) -> Vec<u8> {
+    let mut header = vec![0; 28];
     (header[0], header[3], header[5], header[8], header[9]) = (0x45, 28, transmission, 64, 17);
     header[12..20].copy_from_slice(&[192, 0, 2, from, 192, 0, 2, 3 - from]);
     header[20..22].copy_from_slice(&port.to_be_bytes());
     header
+}
+
+/// A PDU of LTE or NR, whose IP header contains a timestamp.
+fn timestamped(mut packet: Vec<u8>) -> Vec<u8> {
+    packet[0] = 0x47;
+    packet.splice(20..20, [68, 8, 9, 0, 0x80, 0, 0, 1]);
+    packet
 }
 
 #[test]
@@ -80,7 +87,7 @@ fn radio_pdus_are_counted_by_header_fields() {
     let file = capture(&[
         (0, pdu(1, 50_000, 1)),
         (10_000_000, pdu(1, 50_002, 1)),
-        (20_000_000, pdu(1, 50_000, 2)),
+        (20_000_000, timestamped(pdu(1, 50_000, 2))),
         (30_000_000, pdu(2, 50_000, 1)),
     ]);
     let radio = Radio::read(file.path().as_ref()).unwrap();

@@ -51,6 +51,7 @@ pub(super) fn record_pdu(
         bytes: pdu.octets.clone(),
         epoch: pdu.epoch,
         lost,
+        arrival: None,
         transmission: if let PduKind::Data { transmission, .. } = pdu.kind { transmission } else { 1 },
         packets: sdus(pdu).iter().filter_map(|SduId(number)| Some(ledger.packet(*number)?.id)).collect(),
     });
