@@ -4,6 +4,7 @@ mod demo;
 mod errors;
 mod invalid;
 mod lab;
+mod lte_nr;
 mod matrix;
 mod pairs;
 mod processes;
