@@ -78,7 +78,7 @@ fn pdu(from: u8, port: u16, transmission: u8) -> Vec<u8> {
 /// A PDU of LTE or NR, whose IP header contains a timestamp.
 fn timestamped(mut packet: Vec<u8>) -> Vec<u8> {
     packet[0] = 0x47;
-    packet.splice(20..20, [68, 8, 9, 0, 0x80, 0, 0, 1]);
+    drop(packet.splice(20..20, [68, 8, 9, 0, 0x80, 0, 0, 1]));
     packet
 }
 
