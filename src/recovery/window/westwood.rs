@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn filter_uses_published_coefficients() {
-        let mut bandwidth = Bandwidth::default();
+        let mut bandwidth = Bandwidth { filter: Filter::Constant, ..Bandwidth::default() };
         let at = Instant::from_millis;
         bandwidth.on_ack(at(0), 2.0);
         assert_eq!(bandwidth.bwe, None, "one ACK does not yield a rate");

@@ -6,7 +6,7 @@ use airwire::segment::{Ecn, Flags, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::linux::Acks;
-use super::{AckDue, Receiver};
+use super::{AckDue, Dsack, Receiver};
 use crate::events::Refusal;
 use crate::profile::Profile;
 use crate::tcp::context::Context;
@@ -224,7 +224,7 @@ impl Receiver {
         if let Some(ts) = cx.negotiated.timestamps_of(segment).filter(newer) {
             self.set_ts_recent(now, ts);
         }
-        self.dsack = cx.profile.acks.dsack.then(|| Box::new((0, 1)));
+        self.dsack = cx.profile.acks.dsack.then(|| Dsack::new((0, 1)));
         self.policy.enter_quick_ack_mode(&cx.profile, u32::MAX);
     }
 
@@ -402,7 +402,7 @@ impl Receiver {
     pub(in crate::tcp) fn ack_fin(&mut self, cx: &Context, had_holes: bool) {
         if self.policy.is_linux() {
             // tcp_fin() resets all blocks (tcp_sack_reset()).
-            self.dsack = None;
+            self.dsack.take_if(|dsack| !dsack.is_sent);
         }
         match cx.state() {
             // RFC 5681 §4.2: a segment that fills a hole is acknowledged at once, with or without FIN.

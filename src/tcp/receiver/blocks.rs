@@ -3,7 +3,7 @@
 use airwire::options::SackBlocks;
 use airwire::segment::{Flags, Segment};
 
-use super::{AckDue, Receiver};
+use super::{AckDue, Dsack, Receiver};
 use crate::profile::Profile;
 use crate::tcp::context::Context;
 use crate::tcp::negotiated::Negotiated;
@@ -30,7 +30,7 @@ impl Receiver {
             false => (start + segment.payload.len() as i64).min(self.buffer.next() as i64),
         };
         if cx.profile.acks.dsack && end > start {
-            self.dsack = Some(Box::new((start as u64, end as u64)));
+            self.dsack = Some(Dsack::new((start as u64, end as u64)));
         }
     }
 
@@ -105,7 +105,7 @@ impl Receiver {
     /// Returns true if the next ACK reports a hole or a duplicate.
     pub(in crate::tcp) fn has_blocks_to_report(&self, profile: &Profile, negotiated: &Negotiated) -> bool {
         let held = if profile.acks.sack_counts_fin { self.has_holes() } else { self.holds_out_of_order() };
-        negotiated.sack() && (self.dsack.is_some() || held)
+        negotiated.sack() && (self.dsack().is_some() || held)
     }
 
     /// Returns the end of the right-most block of Linux's receiver.
@@ -128,7 +128,7 @@ impl Receiver {
     pub(in crate::tcp) fn blocks_to_report(&self, profile: &Profile) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let seq = |offset| self.irs.at(offset);
-        let dsack = self.dsack.as_deref().copied();
+        let dsack = self.dsack();
         if let Some((left, right)) = dsack {
             blocks.push(seq(left), seq(right));
         }

@@ -6,7 +6,7 @@ use airwire::time::{Duration, Instant};
 use super::linux::{AckDelay, AckState, Acks};
 use super::policy::Arrival;
 use super::reassembly::max_ranges;
-use super::{AckDue, Receiver, Storing};
+use super::{AckDue, Dsack, Receiver, Storing};
 use crate::profile::{AckRules, Profile};
 use crate::tcp::context::Context;
 use crate::tcp::statistics::Statistics;
@@ -101,7 +101,7 @@ impl Receiver {
     ) -> bool {
         if !self.on_fast_path {
             // tcp_data_queue() clears a D-SACK that no ACK has reported yet, except on the fast path.
-            self.dsack = None;
+            self.dsack.take_if(|dsack| !dsack.is_sent);
         }
         self.process_beyond_end(cx, storing, now, segment, offset)
             || self.process_early_fin(cx, segment, offset)
@@ -122,7 +122,7 @@ impl Receiver {
         let repeats_early_fin = self.policy.is_linux() && self.early_fin() == Some(offset);
         self.record_fin(&cx.profile, segment, offset);
         if repeats_early_fin && cx.profile.acks.dsack {
-            self.dsack = Some(Box::new((offset, offset + 1)));
+            self.dsack = Some(Dsack::new((offset, offset + 1)));
         }
         self.schedule_ack(&cx.profile, Acks::schedule);
         self.remember_block(&cx.profile, offset, segment.seq_len());
@@ -159,7 +159,7 @@ impl Receiver {
         storing.statistics.bytes_received += moved;
         if let Some(repeated) = repeated {
             storing.statistics.duplicate_segments_in += 1;
-            self.dsack = cx.profile.acks.dsack.then(|| Box::new(repeated));
+            self.dsack = cx.profile.acks.dsack.then(|| Dsack::new(repeated));
         } else if let (Some(alarm), Some(timestamps)) = (&mut self.alarm, segment.options.timestamps) {
             alarm.on_segment(offset, next, timestamps.val);
         }
@@ -198,7 +198,7 @@ impl Receiver {
             ranges.insert(offset..end);
         }
         if let Some(repeated) = repeated.as_ref().filter(|_| cx.profile.acks.dsack) {
-            self.dsack = Some(Box::new((repeated.start, repeated.end)));
+            self.dsack = Some(Dsack::new((repeated.start, repeated.end)));
         }
         storing.statistics.out_of_order_segments_in += 1;
         let next = self.buffer.next();
@@ -224,14 +224,14 @@ impl Receiver {
         if let Some(fin) = covered.filter(|_| !segment.flags.contains(Flags::FIN)) {
             (self.fin, self.after_fin) = (None, None);
             self.policy.on_pruned(end);
-            self.dsack = cx.profile.acks.dsack.then(|| Box::new((fin, fin + 1)));
+            self.dsack = cx.profile.acks.dsack.then(|| Dsack::new((fin, fin + 1)));
         }
         // tcp_data_queue_ofo(): all of the segment has arrived before.
         let held = self.buffer.out_of_order().containing(offset).is_some_and(|held| end <= held.end);
         if !segment.flags.contains(Flags::FIN) || !segment.payload.is_empty() || !held {
             return false;
         }
-        self.dsack = cx.profile.acks.dsack.then(|| Box::new((offset, end)));
+        self.dsack = cx.profile.acks.dsack.then(|| Dsack::new((offset, end)));
         self.schedule_ack(&cx.profile, Acks::schedule);
         self.remember_block(&cx.profile, offset, segment.seq_len());
         true

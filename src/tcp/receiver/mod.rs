@@ -41,6 +41,20 @@ use super::socket::SocketOptions;
 use crate::profile::{DataOnSyn, Profile, ShutRead};
 use crate::ranges::RangeSet;
 
+/// A duplicate to report in an ACK (RFC 2883).
+#[derive(Debug)]
+struct Dsack {
+    /// Offsets. Those below the SYN wrap around.
+    block: (u64, u64),
+    is_sent: bool,
+}
+
+impl Dsack {
+    fn new(block: (u64, u64)) -> Box<Self> {
+        Box::new(Self { block, is_sent: false })
+    }
+}
+
 /// The receiving half of a connection.
 #[derive(Debug)]
 pub(super) struct Receiver {
@@ -80,10 +94,8 @@ pub(super) struct Receiver {
     after_fin: Option<Box<RangeSet>>,
     /// The present segment takes the fast path of Linux.
     on_fast_path: bool,
-    /// A duplicate to report in the next ACK (RFC 2883). Offsets below the SYN wrap around.
-    dsack: Option<Box<(u64, u64)>>,
-    /// The duplicate that the last ACK has reported.
-    sent_dsack: Option<Box<(u64, u64)>>,
+    /// A duplicate that the next ACK reports, or that the last ACK has reported.
+    dsack: Option<Box<Dsack>>,
     /// `None` unless the profile enables it.
     alarm: Option<Box<ReorderingAlarm>>,
     /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
@@ -157,7 +169,6 @@ impl Receiver {
             after_fin: None,
             on_fast_path: false,
             dsack: None,
-            sent_dsack: None,
             alarm: profile.acks.reordering_alarm.then(Box::default),
             echo_ce: false,
             ect_seen: false,
@@ -241,10 +252,17 @@ impl Receiver {
         }
     }
 
+    /// Returns the duplicate that the next ACK reports.
+    fn dsack(&self) -> Option<(u64, u64)> {
+        self.dsack.as_ref().filter(|dsack| !dsack.is_sent).map(|dsack| dsack.block)
+    }
+
     /// Reports the duplicate of the last ACK again, because the next segment belongs to the same burst
     /// (__tcp_transmit_skb()).
     pub(in crate::tcp) fn repeat_duplicate(&mut self) {
-        self.dsack = self.dsack.take().or_else(|| self.sent_dsack.take());
+        if let Some(dsack) = &mut self.dsack {
+            dsack.is_sent = false;
+        }
     }
 
     /// Returns true if the segment takes the fast path of Linux (tcp_rcv_established()).
@@ -373,7 +391,10 @@ impl Receiver {
         self.last_ack_sent = self.nxt();
         self.policy.on_ack_sent(window.unrounded - self.nxt());
         self.ack = AckDue::No;
-        self.sent_dsack = self.dsack.take();
+        self.dsack.take_if(|dsack| dsack.is_sent);
+        if let Some(dsack) = &mut self.dsack {
+            dsack.is_sent = true;
+        }
         self.clear_blocks();
         self.copy_tsval = None;
         self.delayed_ack = None;

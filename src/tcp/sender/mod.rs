@@ -66,7 +66,7 @@ pub(super) struct Sender {
     /// Bytes of data in a full-sized segment, after deducting options.
     smss: u64,
     /// Bytes that SACK blocks take from the data of the next segment.
-    sack_len: u64,
+    sack_len: u16,
     /// A burst is being sent, whose segments all have the same size (Linux, tcp_write_xmit()).
     keeps_sack_len: bool,
     /// Offset of our FIN, once the application has closed.
@@ -329,13 +329,14 @@ impl Sender {
     /// Reserves `sack_len` bytes of the next segment for SACK blocks.
     pub(super) fn reserve_for_blocks(&mut self, sack_len: u64) {
         if !self.keeps_sack_len {
-            self.sack_len = sack_len;
+            // At most 36 bytes: four blocks.
+            self.sack_len = sack_len as u16;
         }
     }
 
     /// Returns the bytes of data in a full-sized segment that is sent now (Linux 6.18, tcp_current_mss()).
     fn current_smss(&self) -> u64 {
-        self.smss.saturating_sub(self.sack_len).max(8)
+        self.smss.saturating_sub(self.sack_len.into()).max(8)
     }
 
     pub(super) fn iss(&self) -> Seq {

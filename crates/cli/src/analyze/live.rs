@@ -1,7 +1,7 @@
 //! The table that `-i` shows on a terminal: the busiest connections of the last second, and why each is not
 //! faster.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use airtcp_analyze::ConnectionFindings;
@@ -74,12 +74,12 @@ pub(super) struct Rates {
     /// The time of the last update.
     at: Instant,
     /// The data of each open connection at the last update.
-    bytes: HashMap<u64, [u64; 2]>,
+    bytes: BTreeMap<u64, [u64; 2]>,
 }
 
 impl Rates {
     pub(super) fn new(now: Instant) -> Self {
-        Self { at: now, bytes: HashMap::new() }
+        Self { at: now, bytes: BTreeMap::new() }
     }
 
     /// Returns the connections with data since the last update, fastest first, and the number of all.
@@ -89,7 +89,7 @@ impl Rates {
         followed: impl Iterator<Item = Followed>,
     ) -> (Vec<Busy>, usize) {
         let seconds = (now - std::mem::replace(&mut self.at, now)).as_secs_f64();
-        let mut bytes = HashMap::with_capacity(self.bytes.len());
+        let mut bytes = BTreeMap::new();
         let mut busy = Vec::new();
         for connection in followed {
             bytes.insert(connection.number, connection.bytes);

@@ -1,6 +1,6 @@
 //! The kernel's own figures about connections of this machine, from `ss -ti`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
@@ -17,7 +17,7 @@ const MAX_ASKED: usize = 50;
 #[derive(Default)]
 pub(super) struct Sockets {
     /// The sockets of both ends, by the number of the connection.
-    by_number: HashMap<u64, [Option<KernelSocket>; 2]>,
+    by_number: BTreeMap<u64, [Option<KernelSocket>; 2]>,
     /// Whether `ss` does not work, which has been reported.
     is_unavailable: bool,
 }
@@ -72,7 +72,7 @@ impl Sockets {
             );
             return;
         };
-        let sockets: HashMap<_, _> =
+        let sockets: BTreeMap<_, _> =
             String::from_utf8_lossy(&output.stdout).lines().filter_map(KernelSocket::parse).collect();
         for busy in asked {
             let known = self.by_number.entry(busy.number).or_default();

@@ -10,7 +10,7 @@ use anyhow::Context;
 use super::runs::IN_BUNDLE;
 use crate::shared::digest::Hasher;
 
-const INSTRUCTIONS: &str = include_str!("bundle.md");
+const INSTRUCTIONS: &str = include_str!("bundle.md.in");
 const SUMS: &str = "SHA256SUMS";
 
 /// Whether these options of a command write a bundle.

@@ -144,7 +144,8 @@ impl Waterfall {
 impl Exchange {
     /// Describes the exchange in a few words.
     fn words(&self) -> String {
-        let bytes = |message: Option<Message>| message.map_or("–".to_owned(), |it| show_bytes(it.bytes));
+        let bytes =
+            |message: Option<Message>| message.map_or_else(|| "–".to_owned(), |it| show_bytes(it.bytes));
         let wait = self.wait().map(|wait| format!(", wait {:.1} ms", wait as f64 / 1e6));
         format!("{} → {}{}", bytes(self.request), bytes(self.response), wait.unwrap_or_default())
     }

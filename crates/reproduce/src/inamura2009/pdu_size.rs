@@ -108,6 +108,6 @@ mod tests {
     fn larger_pdus_are_damaged_more_often() {
         assert!((damaged(SMALL, 10) - 0.1).abs() < 1e-12);
         assert!((damaged(TTI, 10) - 0.7176).abs() < 5e-5);
-        assert!(SIZES.iter().all(|size| TTI % size == 0));
+        assert!(SIZES.iter().all(|size| TTI.is_multiple_of(*size)));
     }
 }

@@ -168,16 +168,18 @@ mod tests {
         let rate =
             if voice { 64e3 } else { 1.5 * place.most().unwrap() * packet as f64 / f64::from(place.mss) };
         let way = if place.uplink { "up" } else { "down" };
-        let datagrams = format!(
-            "schema = 1\n[[stage]]\nkind = \"traffic\"\nname = \"datagrams\"\n\
-             {way} = {{ source = \"cbr\", rate = \"{rate:.0}bit\", packet = \"{packet}B\", leaves_after = \"end\" }}\n\
-             [[stage]]\nkind = \"link\"\nname = \"end\"\n"
+        let source = format!(
+            "[[stage]]\nkind = \"traffic\"\nname = \"datagrams\"\n\
+             {way} = {{ source = \"cbr\", rate = \"{rate:.0}bit\", packet = \"{packet}B\", leaves_after = \"end\" }}\n"
         );
-        let [source, end] =
+        let end = "[[stage]]\nkind = \"link\"\nname = \"end\"\n";
+        // Uplink packets pass the stages from the last to the first.
+        let stages = if place.uplink { [end, &source] } else { [&source, end] };
+        let datagrams = format!("schema = 1\n{}", stages.concat());
+        let [first, last] =
             <[_; 2]>::try_from(Scenario::parse(&datagrams, "datagrams").unwrap().stages).unwrap();
         let mut scenario = plan.scenario.clone();
         scenario.stages.retain(|stage| !stage.name.starts_with("cross-traffic"));
-        let (first, last) = if place.uplink { (end, source) } else { (source, end) };
         let nearest = if place.uplink { scenario.stages.first() } else { scenario.stages.last() };
         let nearest = nearest.unwrap().name.clone();
         scenario.stages.insert(0, first);

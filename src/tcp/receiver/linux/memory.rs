@@ -21,12 +21,12 @@ pub(super) struct Memory {
 }
 
 /// Memory that a socket has reserved in whole pages and does not use: `sk_forward_alloc`. Data takes the fast path
-/// only if it fits (tcp_rcv_established()).
+/// only if it fits (tcp_rcv_established()). Sizes of 32 bits, as in the kernel, keep an idle connection small.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reserve {
-    free: u64,
+    free: u32,
     /// Memory of unacknowledged data, as last reported (`sk_wmem_queued`).
-    queued: u64,
+    queued: u32,
 }
 
 impl Reserve {
@@ -34,29 +34,35 @@ impl Reserve {
 
     /// Reserves pages until `size` fits (__sk_mem_schedule()).
     fn reserve(&mut self, size: u64) {
-        self.free += size.saturating_sub(self.free).next_multiple_of(Self::PAGE);
+        let missing = size.saturating_sub(self.free.into()).next_multiple_of(Self::PAGE);
+        self.free = saturated(u64::from(self.free) + missing);
     }
 
     /// Uses memory that was reserved (sk_mem_charge()).
     fn take(&mut self, size: u64) {
-        self.free = self.free.saturating_sub(size);
+        self.free = self.free.saturating_sub(saturated(size));
     }
 
     /// Frees memory, and returns whole pages (sk_mem_uncharge()).
     fn release(&mut self, size: u64) {
-        self.free = (self.free + size) % Self::PAGE;
+        self.free = saturated((u64::from(self.free) + size) % Self::PAGE);
     }
 
     /// Updates the memory of unacknowledged data.
     fn set_queued(&mut self, queued: u64) {
-        if queued < self.queued {
-            self.release(self.queued - queued);
+        let before = u64::from(self.queued);
+        if queued < before {
+            self.release(before - queued);
         } else {
-            self.reserve(queued - self.queued);
-            self.take(queued - self.queued);
+            self.reserve(queued - before);
+            self.take(queued - before);
         }
-        self.queued = queued;
+        self.queued = saturated(queued);
     }
+}
+
+fn saturated(size: u64) -> u32 {
+    size.try_into().unwrap_or(u32::MAX)
 }
 
 /// Maximum capacity of an empty list. A list that grew larger in a burst is freed.
@@ -80,7 +86,7 @@ impl Memory {
     pub(super) fn has_reserved(&self, packet: u32, queued: u64) -> bool {
         let mut reserve = self.reserve;
         reserve.set_queued(queued);
-        u64::from(Buffer::of_packet(packet).truesize) <= reserve.free
+        Buffer::of_packet(packet).truesize <= reserve.free
     }
 
     /// Updates the memory of unacknowledged data.

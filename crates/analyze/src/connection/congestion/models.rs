@@ -306,9 +306,8 @@ fn highspeed_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
 
 /// Leith and Shorten 2004. `a` is the factor of the last reduction, and `b` the maximum RTT, which fades.
 fn htcp_learn(state: &mut State, path: &Path, _: f64) {
-    if path.srtt > state.b && (state.b == 0.0 || path.srtt <= state.b + 0.02) {
-        state.b = path.srtt;
-    } else if state.b == 0.0 {
+    let grows = path.srtt > state.b && path.srtt <= state.b + 0.02;
+    if state.b == 0.0 || grows {
         state.b = path.srtt;
     }
 }

@@ -15,7 +15,10 @@ fn data(generation: Generation, text: &str) -> (u32, bool, u32, bool, (u8, Vec<u
     (data.sn, data.poll, data.start, data.ends, (fi, data.layout.boundaries), data.octets.len())
 }
 
-fn status(generation: Generation, text: &str) -> (u32, Vec<(u32, u32, u32, Option<u32>)>) {
+/// SN, number of units, SO of the start, and SO of the end.
+type NackFields = (u32, u32, u32, Option<u32>);
+
+fn status(generation: Generation, text: &str) -> (u32, Vec<NackFields>) {
     let pdu = hex(text);
     let Ok(Pdu::Status(status)) = decode(generation, &pdu) else { panic!("{:?}", decode(generation, &pdu)) };
     (status.ack, status.nacks.iter().map(|nack| (nack.sn, nack.count, nack.start, nack.end)).collect())
