@@ -169,7 +169,7 @@ fn presets_follow_the_arq_of_the_standards() {
     }
 }
 
-/// Timers, windows and thresholds other than those of the presets, also extreme ones.
+/// Timers, windows and thresholds that no preset has, also extreme ones.
 #[test]
 fn other_settings_follow_the_arq_of_the_standards() {
     let nr = [

@@ -158,7 +158,7 @@ pub struct Setting {
     pub recipes: Vec<String>,
     /// The radio link.
     pub channel: Channel,
-    /// What the radio link does about errors.
+    /// The reaction of the radio link to errors.
     pub link_layer: LinkLayer,
     /// The receiver's ACK policy.
     pub acks: Acks,

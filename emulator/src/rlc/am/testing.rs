@@ -123,8 +123,8 @@ pub(in crate::rlc) struct Channel {
     /// Probability that a transport block is lost.
     pub(in crate::rlc) loss: f64,
     /// Probability that HARQ delivers a transport block only with its second transmission. Blocks with a
-    /// retransmission are never late: after a full window, the sequence number of a late copy can stand for a
-    /// new PDU, which neither 36.322 nor 38.322 excludes.
+    /// retransmission are never late: after a full window, a late copy can have the sequence number of a new
+    /// PDU, which neither 36.322 nor 38.322 excludes.
     pub(in crate::rlc) late: f64,
     /// Smallest and largest size of a transport block.
     pub(in crate::rlc) grants: (u64, u64),
