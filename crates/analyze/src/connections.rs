@@ -30,8 +30,6 @@ pub struct Followed {
     pub ends: [SocketAddr; 2],
     /// Data of each end in bytes: acknowledged data if the capture contains ACKs, otherwise sent data.
     pub bytes: [u64; 2],
-    /// The time of the last packet.
-    pub last_packet: Timestamp,
 }
 
 /// Selects the connections whose packets are kept as a [`Trace`](crate::trace::Trace).
@@ -286,7 +284,6 @@ impl Connections {
             number: open.number,
             ends: open.connection.ends().both(),
             bytes: open.connection.transferred(),
-            last_packet: open.connection.last_packet(),
         })
     }
 

@@ -322,7 +322,7 @@ impl Survey {
     }
 
     /// Returns the results so far for the open connection between these ends. The connection is still
-    /// followed. The call costs about as much as analysing a few hundred packets, and with a trace much more.
+    /// followed. The call copies its state, including its trace if that is kept.
     pub fn results_so_far(&self, ends: [SocketAddr; 2]) -> Option<Finished> {
         self.connections.results_so_far(ends)
     }

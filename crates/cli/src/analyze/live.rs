@@ -18,6 +18,9 @@ use crate::shared::console::LiveBlock;
 /// Lines of the terminal that are kept for the summary line, the headings and the prompt.
 const RESERVED_LINES: usize = 5;
 
+/// Maximum number of connections that are examined for one table, so that a filter costs little time.
+const MAX_EXAMINED: usize = 500;
+
 /// The table, which is redrawn at each update.
 pub(super) struct LiveTable {
     block: LiveBlock,
@@ -42,6 +45,7 @@ impl LiveTable {
         let results = |busy: &Busy| Some((*busy, survey.results_so_far(busy.ends)?.ended.findings));
         let shown: Vec<_> = busy
             .iter()
+            .take(MAX_EXAMINED)
             .filter_map(results)
             .filter(|(busy, findings)| wanted(busy.number, findings))
             .take(rows.saturating_sub(RESERVED_LINES))
@@ -140,13 +144,11 @@ fn table(rows: &[(Busy, ConnectionFindings)], sockets: &Sockets) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use aircaptures::packet::Timestamp;
-
     use super::*;
 
     fn followed(number: u64, bytes: [u64; 2]) -> Followed {
         let ends = ["10.0.0.1:4000", "10.0.0.2:80"].map(|end| end.parse().unwrap());
-        Followed { number, ends, bytes, last_packet: Timestamp(0) }
+        Followed { number, ends, bytes }
     }
 
     #[test]

@@ -55,6 +55,14 @@ impl Exchange {
     fn wait(&self) -> Option<Offset> {
         Some(self.response?.from - self.request?.to)
     }
+
+    /// Describes the exchange in a few words.
+    fn words(&self) -> String {
+        let bytes =
+            |message: Option<Message>| message.map_or_else(|| "–".to_owned(), |it| show_bytes(it.bytes));
+        let wait = self.wait().map(|wait| format!(", wait {:.1} ms", wait as f64 / 1e6));
+        format!("{} → {}{}", bytes(self.request), bytes(self.response), wait.unwrap_or_default())
+    }
 }
 
 /// Returns the exchanges of a connection from the traces of the client and of the server. `is_closed` is
@@ -138,16 +146,6 @@ impl Waterfall {
             if more > 0 { format!("; {more} later exchanges are not shown") } else { String::new() }
         );
         html
-    }
-}
-
-impl Exchange {
-    /// Describes the exchange in a few words.
-    fn words(&self) -> String {
-        let bytes =
-            |message: Option<Message>| message.map_or_else(|| "–".to_owned(), |it| show_bytes(it.bytes));
-        let wait = self.wait().map(|wait| format!(", wait {:.1} ms", wait as f64 / 1e6));
-        format!("{} → {}{}", bytes(self.request), bytes(self.response), wait.unwrap_or_default())
     }
 }
 

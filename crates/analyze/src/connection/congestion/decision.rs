@@ -7,7 +7,9 @@ use crate::connection::findings::{Confidence, CongestionControl, CongestionContr
 
 /// The largest error of a model that can still be the right one.
 const MAX_BEST_ERROR: f64 = 0.8;
+/// The largest error of its growth or of its reductions.
 const MAX_WORST_ERROR: f64 = 1.2;
+/// The largest error with one or two losses, or at the receiver.
 const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
 /// The smallest error of all models that supports BBR.
 const MIN_ERROR_OF_OTHERS: f64 = 1.0;
@@ -23,7 +25,7 @@ const MIN_ROUNDS: u32 = 24;
 const MIN_GROWN: f64 = 10.0;
 /// Maximum number of names to choose from.
 const MAX_NAMES: usize = 3;
-/// By how much Hybla's small initial window reduces its error.
+/// The amount by which Hybla's small initial window reduces its error.
 const HYBLA_BONUS: f64 = 0.4;
 
 /// The error of one candidate.
