@@ -1,6 +1,7 @@
 //! FINs, and segments that arrive while a connection closes.
 
 use airtcp::tcp::{SocketOptions, State};
+use airwire::options::Options;
 use airwire::segment::Flags;
 use airwire::time::Duration;
 
@@ -140,4 +141,23 @@ fn early_fin_after_close_triggers_reset() {
     test.close();
     let out = test.segment(FIN, 101, 2, 65_535, 0);
     assert!(out.len() == 1 && out[0].flags.contains(Flags::RST), "{out:?}");
+}
+
+/// With the option `tso-defer`, a burst below a third of the window waits for an ACK that is near, unless a
+/// FIN follows it (Linux, tcp_tso_should_defer()).
+#[test]
+fn short_last_burst_before_fin_is_not_deferred() {
+    for (with_fin, sent) in [(false, vec![]), (true, vec![1460, 540])] {
+        let mut test = TestHost::syn_sent("linux", profile("linux"));
+        test.now += Duration::from_millis(5);
+        test.options = sack();
+        test.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0);
+        test.options = Options::default();
+        assert_eq!(test.write(4 * 1460).len(), 4);
+        test.now += Duration::from_micros(4500);
+        assert_eq!(test.write(4 * 1460).len(), 4, "two of ten segments still fit");
+        test.enqueue(2000);
+        let out = if with_fin { test.shutdown_write() } else { test.out() };
+        assert_eq!(out.iter().map(|out| out.len).collect::<Vec<_>>(), sent, "with FIN: {with_fin}");
+    }
 }

@@ -89,6 +89,16 @@ fn scoreboard_has_no_more_ranges_than_segments() {
 }
 
 #[test]
+fn new_maximum_segment_size_applies_to_next_segments() {
+    let mut test = TestHost::connected("newreno", profile("default"), mss(1460), 65_535);
+    assert_eq!(test.write(2920).iter().map(|out| out.len).collect::<Vec<_>>(), [1460, 1460]);
+    test.segment(ACK, 1, 2921, 65_535, 0);
+    let options = SocketOptions { max_seg: Some(500), ..test.connection().options().clone() };
+    test.host.set_options(test.now, test.id.unwrap(), options);
+    assert_eq!(test.write(1000).iter().map(|out| out.len).collect::<Vec<_>>(), [500, 500]);
+}
+
+#[test]
 fn keepalive_starts_when_enabled_on_idle_connection() {
     let mut test = TestHost::connected("newreno", profile("default"), mss(1460), 65_535);
     let keepalive = KeepAlive { idle: HOUR, interval: Duration::from_secs(75), probes: 3 };

@@ -38,6 +38,18 @@ fn background_packets_delay_others_and_reach_no_host() {
 }
 
 #[test]
+fn new_packet_size_applies_to_next_packet() {
+    let mut path = path(vec![traffic(&cbr(), 1), link(&LinkConfig::default())]);
+    run(&mut path, &[], at(ms(1015)));
+    let larger = TrafficConfig { packet: Size::bytes(200), ..cbr() };
+    path.reconfigure(at(ms(1015)), 0, &down_only(larger)).unwrap();
+    run(&mut path, &[], at(ms(1045)));
+    let background = &path.background().down;
+    // Two packets of 100 bytes, at 1000 and 1010 ms. One at 1020 ms, and the next after 20 ms at 80 kbit/s.
+    assert_eq!((background.left, background.left_bytes), (4, 600));
+}
+
+#[test]
 fn background_packets_are_valid_udp() {
     let mut out = Outbox::new(Recording::Off, false);
     for (length, sources) in [(28, 3), (1500, 3), (65_535, 1)] {

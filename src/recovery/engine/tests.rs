@@ -29,6 +29,13 @@ fn timeout_in_fast_recovery_halves_window_not_flight() {
 }
 
 #[test]
+fn rate_samples_begin_when_connection_is_established() {
+    let sender = BareSender::new("bbr");
+    let rates = sender.recovery.rates.as_deref().unwrap();
+    assert_eq!(rates.totals().delivered_time, sender.now);
+}
+
+#[test]
 fn timeout_after_partial_acks_halves_current_window() {
     let mut sender = BareSender::new("newreno").under_way(20.0, 8.0, RTT);
     sender.wait(RTT).dupacks(19);

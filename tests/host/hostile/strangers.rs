@@ -290,6 +290,26 @@ fn data_in_cookie_ack_is_accepted() {
     }
 }
 
+/// A cookie is valid, but the host has no memory for the connection. It does not answer, so the client
+/// retransmits.
+#[test]
+fn valid_cookie_without_memory_is_refused_and_counted() {
+    let mut server = Server::new(profile("default"), 1, Limits::default());
+    server.host.limit_memory(1 << 30);
+    let id = server.connect(client(9)).unwrap();
+    assert_eq!(server.host.write(server.now, id, &[7; 50_000]), Ok(50_000));
+    server.out();
+    server.fill(1);
+    let client = server.syn(client(0), &full());
+    server.host.limit_memory(server.host.memory().used);
+    assert!(server.ack(&client, &[]).is_empty());
+    assert_eq!((server.accept(), server.host.memory().refused_connections), (None, 1));
+    server.host.limit_memory(1 << 30);
+    server.ack(&client, &[]);
+    assert!(server.accept().is_some(), "the repeated ACK opens the connection");
+    assert_eq!(server.host.memory().refused_connections, 1);
+}
+
 #[test]
 fn wrong_or_expired_cookie_gets_reset() {
     let mut server = Server::new(profile("default"), 2, Limits::default());

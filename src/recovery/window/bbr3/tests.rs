@@ -165,6 +165,17 @@ fn lossy_probe_makes_next_probe_precautionary() {
 }
 
 #[test]
+fn probe_raises_bound_from_its_first_round_trip_on() {
+    let mut path = after_lossy_probe();
+    path.buffer = 80.0;
+    path.until(in_phase(ProbeBw::Up)).until(in_phase(ProbeBw::Down)).until(in_phase(ProbeBw::Up));
+    let bound = longterm(&path);
+    let raised =
+        [60, 100].map(|time| path.run(Duration::from_millis(time)).model.congestion.inflight_longterm);
+    assert_eq!(raised, [bound + 1.0, bound + 7.0], "one, two, and four segments");
+}
+
+#[test]
 fn undone_probe_loss_repeats_probe() {
     let mut path = after_lossy_probe();
     path.mistake();
