@@ -17,22 +17,22 @@ pub(super) const PROPOSALS: [(Paper, &[&str]); 5] = [
 ];
 
 /// Well-known senders, for comparison. The last one is the most common sender today.
-pub(super) const KNOWN: [&str; 6] = ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", TODAYS];
+pub(super) const KNOWN: [&str; 6] = ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", LINUX];
 
 /// The recipe of the Linux kernel, with its profile.
-pub(super) const TODAYS: &str = "linux";
+pub(super) const LINUX: &str = "linux";
 
-/// NewReno with the profile of [`TODAYS`].
-pub(super) const NEWRENO_TODAY: &str = "newreno@linux";
+/// NewReno with the profile of [`LINUX`].
+pub(super) const NEWRENO_AS_LINUX: &str = "newreno@linux";
 
 /// Recipes that know from the path why each packet was lost. No real sender has this knowledge. They bound what better
 /// attribution can achieve. The value of the knowledge depends on the rest of the recipe, so there are three of them.
 pub(super) const ORACLES: [&str; 3] = ["newreno+oracle", "sack+oracle", "sack+rack+oracle"];
 
 /// NewReno and the proposals with profile `linux`: the kernel's timer, initial window and window growth.
-pub(super) fn proposals_today() -> Vec<String> {
+pub(super) fn proposals_as_linux() -> Vec<String> {
     let proposals = proposals().into_iter().map(|recipe| format!("{recipe}@linux"));
-    [NEWRENO_TODAY.to_owned()].into_iter().chain(proposals).collect()
+    [NEWRENO_AS_LINUX.to_owned()].into_iter().chain(proposals).collect()
 }
 
 pub(super) fn proposals() -> Vec<&'static str> {
@@ -42,7 +42,7 @@ pub(super) fn proposals() -> Vec<&'static str> {
 /// The parts that can improve a sender: all answers except the default ones, and the options of a sender.
 pub(super) fn parts() -> impl Iterator<Item = &'static str> {
     /// Parts for receivers, parts that disable what other parts need, and parts for a single scenario.
-    const NOT: [&str; 9] = [
+    const EXCLUDED: [&str; 9] = [
         "reordering-alarm",
         "delack",
         "no-delack",
@@ -56,14 +56,14 @@ pub(super) fn parts() -> impl Iterator<Item = &'static str> {
     let fits = |row: &&Row| {
         !matches!(row.build, Build::Number(..) | Build::Repair(_) | Build::Judges(_) | Build::Alias(_))
             && !row.is_default
-            && !knows_the_truth(row)
-            && !NOT.contains(&row.name)
+            && !needs_ground_truth(row)
+            && !EXCLUDED.contains(&row.name)
     };
     CATALOGUE.iter().filter(fits).map(|row| row.name)
 }
 
 /// Whether a part needs information that no real sender has.
-fn knows_the_truth(row: &Row) -> bool {
+fn needs_ground_truth(row: &Row) -> bool {
     row.needs.contains(&Need::Truth)
 }
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn named_candidates_are_valid_senders() {
         let named = proposals().into_iter().chain(KNOWN).chain(ORACLES).map(str::to_owned);
-        for name in named.chain(proposals_today()) {
+        for name in named.chain(proposals_as_linux()) {
             assert!(name.parse::<SenderSpec>().is_ok(), "{name}");
         }
     }
@@ -127,7 +127,7 @@ mod tests {
     fn singles_cover_every_catalogue_answer() {
         let singles = singles();
         let answers = CATALOGUE.iter().filter(|row| row.is_answer() && !row.is_default);
-        let answers = answers.filter(|row| !knows_the_truth(row));
+        let answers = answers.filter(|row| !needs_ground_truth(row));
         for answer in answers {
             let named = |recipe: &&String| recipe.split('+').any(|part| part == answer.name);
             assert!(singles.iter().any(|recipe| named(&recipe)), "{}", answer.name);

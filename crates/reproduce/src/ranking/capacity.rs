@@ -19,7 +19,7 @@ const HEADERS: f64 = 40.0;
 ///
 /// Constant traffic that no queue drops is subtracted, because no sender can use its share. On/off sources are not
 /// subtracted, because an aggressive sender displaces them in a bounded queue. So the result is an upper bound.
-pub(super) fn most(scenario: &Scenario, mss: u16, direction: Direction) -> f64 {
+pub(super) fn of(scenario: &Scenario, mss: u16, direction: Direction) -> f64 {
     let packet = f64::from(mss) + HEADERS;
     let mut most = f64::INFINITY;
     let mut constant: Vec<(&str, f64)> = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn most(scenario: &Scenario, mss: u16, direction: Direction) -> f64 {
                 }
             }
             StageConfig::Loss(ways) => {
-                most *= 1.0 - ways.get(direction).map_or(0.0, |loss| damaged(loss, packet));
+                most *= 1.0 - ways.get(direction).map_or(0.0, |loss| loss_rate(loss, packet));
             }
             StageConfig::Arq(ways) => {
                 if let Some(arq) = ways.get(direction) {
@@ -73,7 +73,7 @@ fn bits(rate: Rate) -> f64 {
 }
 
 /// The long-term share of packets of `packet` bytes that a channel damages.
-fn damaged(loss: &LossConfig, packet: f64) -> f64 {
+fn loss_rate(loss: &LossConfig, packet: f64) -> f64 {
     let value = |probability: Option<Probability>| probability.map_or(0.0, Probability::value);
     match loss.model {
         Model::Uniform => value(loss.per),
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
     use crate::Paper;
-    use crate::ranking::places::{PLACES, Place};
+    use crate::ranking::paths::{PATHS, RankedPath};
 
     /// In kbit/s, calculated by hand from the papers' numbers.
     #[test]
@@ -151,36 +151,36 @@ mod tests {
             // Half of the bit errors are on the radio link before the wire.
             wire * 0.9995_f64.powi(170) * 64.0 / 104.0,
         ];
-        assert_eq!(by_hand.len(), PLACES.len());
-        for (place, by_hand) in PLACES.iter().zip(by_hand) {
-            let most = place.most().unwrap() / 1e3;
-            assert!((most / by_hand - 1.0).abs() < 1e-4, "{}: {most} and {by_hand} kbit/s", place.name);
+        assert_eq!(by_hand.len(), PATHS.len());
+        for (path, by_hand) in PATHS.iter().zip(by_hand) {
+            let most = path.capacity().unwrap() / 1e3;
+            assert!((most / by_hand - 1.0).abs() < 1e-4, "{}: {most} and {by_hand} kbit/s", path.name);
         }
     }
 
     /// The number of datagrams that arrive. They have the size of segments, and their rate is above the capacity of
     /// the path. If there is voice, their rate equals the voice's rate.
-    fn delivered_datagrams(place: &Place) -> f64 {
+    fn delivered_datagrams(path: &RankedPath) -> f64 {
         let newreno = "newreno".parse().unwrap();
-        let plan = place.plan(&[&newreno]).unwrap();
-        let packet = u64::from(place.mss) + 40;
-        let voice = place.paper == Paper::Pan2004;
+        let plan = path.plan(&[&newreno]).unwrap();
+        let packet = u64::from(path.mss) + 40;
+        let voice = path.paper == Paper::Pan2004;
         let rate =
-            if voice { 64e3 } else { 1.5 * place.most().unwrap() * packet as f64 / f64::from(place.mss) };
-        let way = if place.uplink { "up" } else { "down" };
+            if voice { 64e3 } else { 1.5 * path.capacity().unwrap() * packet as f64 / f64::from(path.mss) };
+        let way = if path.uplink { "up" } else { "down" };
         let source = format!(
             "[[stage]]\nkind = \"traffic\"\nname = \"datagrams\"\n\
              {way} = {{ source = \"cbr\", rate = \"{rate:.0}bit\", packet = \"{packet}B\", leaves_after = \"end\" }}\n"
         );
         let end = "[[stage]]\nkind = \"link\"\nname = \"end\"\n";
         // Uplink packets pass the stages from the last to the first.
-        let stages = if place.uplink { [end, &source] } else { [&source, end] };
+        let stages = if path.uplink { [end, &source] } else { [&source, end] };
         let datagrams = format!("schema = 1\n{}", stages.concat());
         let [first, last] =
             <[_; 2]>::try_from(Scenario::parse(&datagrams, "datagrams").unwrap().stages).unwrap();
         let mut scenario = plan.scenario.clone();
         scenario.stages.retain(|stage| !stage.name.starts_with("cross-traffic"));
-        let nearest = if place.uplink { scenario.stages.first() } else { scenario.stages.last() };
+        let nearest = if path.uplink { scenario.stages.first() } else { scenario.stages.last() };
         let nearest = nearest.unwrap().name.clone();
         scenario.stages.insert(0, first);
         scenario.stages.push(last);
@@ -194,12 +194,12 @@ mod tests {
 
     #[test]
     fn full_rate_datagrams_reach_capacity() {
-        for place in &PLACES {
-            let most = place.most().unwrap() / 8.0 / f64::from(place.mss) * place.seconds as f64;
-            let share = delivered_datagrams(place) / most;
+        for path in &PATHS {
+            let most = path.capacity().unwrap() / 8.0 / f64::from(path.mss) * path.seconds as f64;
+            let share = delivered_datagrams(path) / most;
             // Where status reports are held back for 500 ms, the RLC window stalls. The bound ignores stalls.
-            let least = if place.paper == Paper::Inamura2009 { 0.7 } else { 0.97 };
-            assert!((least..1.01).contains(&share), "{}: {share}", place.name);
+            let least = if path.paper == Paper::Inamura2009 { 0.7 } else { 0.97 };
+            assert!((least..1.01).contains(&share), "{}: {share}", path.name);
         }
     }
 }

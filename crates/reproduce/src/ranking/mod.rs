@@ -7,7 +7,7 @@
 
 mod candidates;
 mod capacity;
-mod places;
+mod paths;
 mod scores;
 mod search;
 mod tables;
@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airtcp_sim::world::WorldError;
 
-use self::candidates::{KNOWN, ORACLES, TODAYS, proposals, proposals_today, singles};
-use self::places::PLACES;
+use self::candidates::{KNOWN, LINUX, ORACLES, proposals, proposals_as_linux, singles};
+use self::paths::PATHS;
 use self::scores::{Scores, evaluate};
 use self::search::{BEAM, Search, USEFUL, best};
 use self::trial::HARMLESS;
@@ -35,20 +35,20 @@ pub(super) const FIGURES: &[Figure] = &[Figure {
 }];
 
 /// The search tries hundreds of recipes, so it uses only one seed in this number.
-const SEARCH: u32 = 10;
+const SEARCH_DIVISOR: u32 = 10;
 /// The number of recipes from the search that run again to find the finalists.
 const SEMIFINALISTS: usize = 24;
 /// The semifinal uses one seed in this number.
-const SEMIFINAL: u32 = 3;
+const SEMIFINAL_DIVISOR: u32 = 3;
 const FINALISTS: usize = 8;
 /// The seeds of the semifinal are above this number, where the search has used none.
-const OTHER: u64 = 1000;
+const SEMIFINAL_SEEDS_AFTER: u64 = 1000;
 /// The seeds of the final are above this number.
-const FRESH: u64 = 2000;
+const FINAL_SEEDS_AFTER: u64 = 2000;
 
 /// The approximate number of runs. The end of a search cannot be predicted.
 pub(super) fn forecast(seeds: u32) -> u64 {
-    search::forecast(for_search(seeds), beginning().len()) + after_search(seeds)
+    search::forecast(search_seeds(seeds), first_recipes().len()) + after_search(seeds)
 }
 
 /// Runs one recipe on all paths.
@@ -56,62 +56,63 @@ pub(super) fn sample(effort: &Effort) -> Result<(), WorldError> {
     evaluate(&effort.at_most(1), 0, &["newreno".to_owned()]).map(drop)
 }
 
-fn for_search(seeds: u32) -> u32 {
-    (seeds / SEARCH).max(2).min(seeds)
+fn search_seeds(seeds: u32) -> u32 {
+    (seeds / SEARCH_DIVISOR).max(2).min(seeds)
 }
 
-fn for_semifinal(seeds: u32) -> u32 {
-    (seeds / SEMIFINAL).max(2).min(seeds)
+fn semifinal_seeds(seeds: u32) -> u32 {
+    (seeds / SEMIFINAL_DIVISOR).max(2).min(seeds)
 }
 
 /// The number of runs for this number of recipes: on each path, alone and with a competing NewReno.
 fn runs(seeds: u32, recipes: usize) -> u64 {
-    u64::from(seeds) * (2 * PLACES.len() * recipes) as u64
+    u64::from(seeds) * (2 * PATHS.len() * recipes) as u64
 }
 
 /// The maximum number of runs of the semifinal and the final.
 fn after_search(seeds: u32) -> u64 {
-    let named = named().len();
-    runs(for_semifinal(seeds), SEMIFINALISTS + named)
-        + runs(seeds, FINALISTS + named + proposals_today().len())
+    let in_every_final = in_every_final().len();
+    runs(semifinal_seeds(seeds), SEMIFINALISTS + in_every_final)
+        + runs(seeds, FINALISTS + in_every_final + proposals_as_linux().len())
 }
 
 /// The recipes that the search begins with.
-fn beginning() -> BTreeSet<String> {
+fn first_recipes() -> BTreeSet<String> {
     singles().into_iter().chain(proposals().into_iter().map(str::to_owned)).collect()
 }
 
 /// The recipes that are always in the final.
-fn named() -> Vec<String> {
+fn in_every_final() -> Vec<String> {
     KNOWN.into_iter().chain(proposals()).chain(ORACLES).map(str::to_owned).collect()
 }
 
 fn ranking(effort: &Effort) -> Result<Finding, WorldError> {
-    let search = effort.at_most(for_search(effort.seeds));
+    let search = effort.at_most(search_seeds(effort.seeds));
     let after = after_search(effort.seeds);
-    let mut found = Search::begin(&search, beginning())?;
-    let (parts, idle) = tables::of_parts(&found.seen, search.seeds);
+    let mut found = Search::begin(&search, first_recipes())?;
+    let (parts, without_effect) = tables::of_parts(&found.seen, search.seeds);
     let steps = found.climb(&search, after)?;
 
     effort.expects(after);
-    let named = named();
-    let again = effort.at_most(for_semifinal(effort.seeds));
-    let semifinal: BTreeSet<_> = best(&found.seen, SEMIFINALISTS).into_iter().chain(named.clone()).collect();
-    let semifinal = run(&again, OTHER, semifinal)?;
+    let in_every_final = in_every_final();
+    let again = effort.at_most(semifinal_seeds(effort.seeds));
+    let semifinal: BTreeSet<_> =
+        best(&found.seen, SEMIFINALISTS).into_iter().chain(in_every_final.clone()).collect();
+    let semifinal = run(&again, SEMIFINAL_SEEDS_AFTER, semifinal)?;
     let chosen = best(&semifinal, FINALISTS).into_iter();
-    let finalists = run(effort, FRESH, chosen.chain(named).collect())?;
-    let today = run(effort, FRESH, proposals_today().into_iter().collect())?;
+    let finalists = run(effort, FINAL_SEEDS_AFTER, chosen.chain(in_every_final).collect())?;
+    let today = run(effort, FINAL_SEEDS_AFTER, proposals_as_linux().into_iter().collect())?;
 
-    let most = PLACES.iter().map(|place| place.most()).collect::<Result<Vec<_>, _>>()?;
+    let capacities = PATHS.iter().map(|path| path.capacity()).collect::<Result<Vec<_>, _>>()?;
     let tables = vec![
         tables::of_finalists(&finalists),
-        tables::of_shares(&finalists, &most),
-        tables::of_today(&finalists[TODAYS], &today),
+        tables::of_shares(&finalists, &capacities),
+        tables::of_proposals_as_linux(&finalists[LINUX], &today),
         steps,
         parts,
     ];
-    let mut remarks = tables::verdict(&finalists, &most, search.seeds);
-    remarks.push(idle);
+    let mut remarks = tables::verdict(&finalists, &capacities, search.seeds);
+    remarks.push(without_effect);
     let choices = choices(search.seeds, again.seeds, effort.seeds);
     Ok(Finding { tables, choices, remarks, ..Finding::default() })
 }
@@ -125,7 +126,7 @@ fn run(effort: &Effort, after: u64, names: BTreeSet<String>) -> Result<BTreeMap<
 /// The choices, with these numbers of seeds.
 fn choices(search: u32, semifinal: u32, last: u32) -> Vec<String> {
     let values = [
-        ("{paths}", names_of_places()),
+        ("{paths}", names_of_paths()),
         ("{limit}", (100.0 * HARMLESS).to_string()),
         ("{search}", search.to_string()),
         ("{beam}", BEAM.to_string()),
@@ -139,7 +140,7 @@ fn choices(search: u32, semifinal: u32, last: u32) -> Vec<String> {
     Paper::Every.own_choices("ranking").into_iter().map(filled).collect()
 }
 
-fn names_of_places() -> String {
-    let names = PLACES.iter().map(|place| format!("{}: {}", place.paper.cited(), place.name));
+fn names_of_paths() -> String {
+    let names = PATHS.iter().map(|path| format!("{}: {}", path.paper.cited(), path.name));
     names.collect::<Vec<_>>().join("; ")
 }

@@ -5,7 +5,7 @@ use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use super::places::PLACES;
+use super::paths::PATHS;
 use crate::judge::across;
 use crate::{Effort, Paper, mean};
 
@@ -16,12 +16,12 @@ pub(super) struct Scores {
     goodput: Vec<Vec<f64>>,
     timeouts: Vec<Vec<f64>>,
     /// Goodput of a competing NewReno, in bit/s.
-    neighbour: Vec<Vec<f64>>,
+    competitor: Vec<Vec<f64>>,
 }
 
 /// Runs every sender on every path, alone and with a competing NewReno. The first seed is `after` + 1.
 pub(super) fn evaluate(effort: &Effort, after: u64, senders: &[String]) -> Result<Vec<Scores>, WorldError> {
-    evaluate_at(effort, after, senders, &Vec::from_iter(0..PLACES.len()))
+    evaluate_at(effort, after, senders, &Vec::from_iter(0..PATHS.len()))
 }
 
 /// Like [`evaluate`], on the paths of one paper with the seeds from 1.
@@ -30,22 +30,22 @@ pub(super) fn evaluate_for(
     senders: &[String],
     paper: Paper,
 ) -> Result<Vec<Scores>, WorldError> {
-    evaluate_at(effort, 0, senders, &Vec::from_iter(places(paper)))
+    evaluate_at(effort, 0, senders, &Vec::from_iter(paths(paper)))
 }
 
 fn evaluate_at(
     effort: &Effort,
     after: u64,
     senders: &[String],
-    places: &[usize],
+    paths: &[usize],
 ) -> Result<Vec<Scores>, WorldError> {
     const NAMES: &str = "goodput in bit/s, timeouts, and goodput of the last flow in bit/s";
     let newreno = spec("newreno");
     let mut plans = Vec::new();
     for sender in senders.iter().map(|name| spec(name)) {
-        for place in places.iter().map(|place| &PLACES[*place]) {
-            plans.push(place.plan(&[&sender])?);
-            plans.push(place.plan(&[&sender, &newreno])?);
+        for path in paths.iter().map(|path| &PATHS[*path]) {
+            plans.push(path.plan(&[&sender])?);
+            plans.push(path.plan(&[&sender, &newreno])?);
         }
     }
     let seeded = |plan: &Run, seed: u64| Run { seed: seed + after, ..plan.clone() };
@@ -54,13 +54,13 @@ fn evaluate_at(
         let last = report.flows.last().map_or(0.0, |flow| flow.goodput_bit_per_s);
         (flow.goodput_bit_per_s, flow.counters.timeouts as f64, last)
     })?;
-    let scores = found.chunks(2 * places.len()).map(|runs| {
+    let scores = found.chunks(2 * paths.len()).map(|runs| {
         let mut scores = Scores::default();
-        for (place, pair) in places.iter().zip(runs.chunks(2)) {
-            let [alone, beside] = [0, 1].map(|which| &pair[which]);
-            scores.goodput[*place] = alone.iter().map(|run| run.0).collect();
-            scores.timeouts[*place] = alone.iter().map(|run| run.1).collect();
-            scores.neighbour[*place] = beside.iter().map(|run| run.2).collect();
+        for (path, pair) in paths.iter().zip(runs.chunks(2)) {
+            let [alone, with_competitor] = [0, 1].map(|which| &pair[which]);
+            scores.goodput[*path] = alone.iter().map(|run| run.0).collect();
+            scores.timeouts[*path] = alone.iter().map(|run| run.1).collect();
+            scores.competitor[*path] = with_competitor.iter().map(|run| run.2).collect();
         }
         scores
     });
@@ -69,8 +69,8 @@ fn evaluate_at(
 
 impl Default for Scores {
     fn default() -> Self {
-        let [goodput, timeouts, neighbour] = [(); 3].map(|()| vec![Vec::new(); PLACES.len()]);
-        Self { goodput, timeouts, neighbour }
+        let [goodput, timeouts, competitor] = [(); 3].map(|()| vec![Vec::new(); PATHS.len()]);
+        Self { goodput, timeouts, competitor }
     }
 }
 
@@ -79,24 +79,24 @@ fn spec(name: &str) -> SenderSpec {
 }
 
 /// Indices of the paths of a paper.
-pub(super) fn places(paper: Paper) -> impl Iterator<Item = usize> {
-    (0..PLACES.len()).filter(move |place| PLACES[*place].paper == paper)
+pub(super) fn paths(paper: Paper) -> impl Iterator<Item = usize> {
+    (0..PATHS.len()).filter(move |path| PATHS[*path].paper == paper)
 }
 
 impl Scores {
     /// Adds the results of the same sender on the paths of another paper.
     pub(super) fn add(&mut self, paper: Paper, mut more: Self) {
-        for place in places(paper) {
-            self.goodput[place] = std::mem::take(&mut more.goodput[place]);
-            self.timeouts[place] = std::mem::take(&mut more.timeouts[place]);
-            self.neighbour[place] = std::mem::take(&mut more.neighbour[place]);
+        for path in paths(paper) {
+            self.goodput[path] = std::mem::take(&mut more.goodput[path]);
+            self.timeouts[path] = std::mem::take(&mut more.timeouts[path]);
+            self.competitor[path] = std::mem::take(&mut more.competitor[path]);
         }
     }
 
     /// The gain over `other` per seed, averaged over the paths of the paper with equal weight.
     pub(super) fn gain_over(&self, other: &Self, paper: Paper) -> Mean {
         let gains: Vec<_> =
-            places(paper).map(|place| gains(&self.goodput[place], &other.goodput[place])).collect();
+            paths(paper).map(|path| gains(&self.goodput[path], &other.goodput[path])).collect();
         mean(&across(&gains))
     }
 
@@ -107,8 +107,8 @@ impl Scores {
     /// The share of its goodput that a NewReno loses if it competes with this sender instead of another NewReno. Per
     /// seed, averaged over the paths of the paper.
     pub(super) fn cost(&self, newreno: &Self, paper: Paper) -> Mean {
-        let losses: Vec<_> = places(paper)
-            .map(|place| gains(&self.neighbour[place], &newreno.neighbour[place]))
+        let losses: Vec<_> = paths(paper)
+            .map(|path| gains(&self.competitor[path], &newreno.competitor[path]))
             .map(|more| more.into_iter().map(|more| -more).collect())
             .collect();
         mean(&across(&losses))
@@ -119,24 +119,24 @@ impl Scores {
         mean(&Paper::ALL.map(|paper| self.cost(newreno, paper).mean)).mean
     }
 
-    /// The goodput on a path as a share of its upper bound. `most`: upper bounds of all paths in bit/s.
-    pub(super) fn share(&self, place: usize, most: &[f64]) -> Mean {
-        mean(&self.goodput[place].iter().map(|goodput| goodput / most[place]).collect::<Vec<_>>())
+    /// The goodput on a path as a share of its upper bound. `capacities`: upper bounds of all paths in bit/s.
+    pub(super) fn share(&self, path: usize, capacities: &[f64]) -> Mean {
+        mean(&self.goodput[path].iter().map(|goodput| goodput / capacities[path]).collect::<Vec<_>>())
     }
 
     /// [`Self::share`], averaged over the paths of a paper.
-    pub(super) fn share_of(&self, paper: Paper, most: &[f64]) -> f64 {
-        mean(&places(paper).map(|place| self.share(place, most).mean).collect::<Vec<_>>()).mean
+    pub(super) fn share_of(&self, paper: Paper, capacities: &[f64]) -> f64 {
+        mean(&paths(paper).map(|path| self.share(path, capacities).mean).collect::<Vec<_>>()).mean
     }
 
     /// Whether all goodputs are equal, which is the case if both send the same packets.
-    pub(super) fn does_the_same(&self, other: &Self) -> bool {
-        self.goodput == other.goodput && self.neighbour == other.neighbour
+    pub(super) fn has_same_results(&self, other: &Self) -> bool {
+        self.goodput == other.goodput && self.competitor == other.competitor
     }
 
     /// The number of timeouts in all runs without a competitor.
     pub(super) fn timeouts(&self) -> f64 {
-        self.timeouts.iter().map(|place| place.iter().sum::<f64>()).sum()
+        self.timeouts.iter().map(|path| path.iter().sum::<f64>()).sum()
     }
 }
 
@@ -145,15 +145,15 @@ pub(super) mod tests {
     use airtcp_testkit::sample::{is_everything, sample, size};
 
     use super::*;
-    use crate::ranking::candidates::TODAYS;
+    use crate::ranking::candidates::LINUX;
 
     /// Results of two seeds that deviate by 1 bit/s from these means.
-    pub(in crate::ranking) fn scores(goodput: [f64; 5], neighbour: [f64; 5]) -> Scores {
-        let by_place = |of: [f64; 5]| {
+    pub(in crate::ranking) fn scores(goodput: [f64; 5], competitor: [f64; 5]) -> Scores {
+        let by_path = |of: [f64; 5]| {
             let at = |paper: Paper| of[Paper::ALL.iter().position(|one| *one == paper).unwrap()];
-            PLACES.iter().map(|place| vec![at(place.paper) - 1.0, at(place.paper) + 1.0]).collect()
+            PATHS.iter().map(|path| vec![at(path.paper) - 1.0, at(path.paper) + 1.0]).collect()
         };
-        Scores { goodput: by_place(goodput), timeouts: by_place([1.0; 5]), neighbour: by_place(neighbour) }
+        Scores { goodput: by_path(goodput), timeouts: by_path([1.0; 5]), competitor: by_path(competitor) }
     }
 
     #[test]
@@ -170,30 +170,30 @@ pub(super) mod tests {
     fn per_paper_evaluation_matches_full_evaluation() {
         let (effort, senders) = (Effort::new(1), ["newreno".to_owned()]);
         let newreno = evaluate(&effort, 0, &senders).unwrap().remove(0);
-        assert_eq!(newreno.goodput.len(), PLACES.len());
+        assert_eq!(newreno.goodput.len(), PATHS.len());
         // A single run alone can be unlucky, but not on most paths.
-        let both = newreno.goodput.iter().zip(&newreno.neighbour);
-        let less = both.filter(|(alone, beside)| alone[0] > beside[0]).count();
-        assert!(less > PLACES.len() / 2, "two flows share the path of one: {newreno:?}");
+        let both = newreno.goodput.iter().zip(&newreno.competitor);
+        let less = both.filter(|(alone, with_competitor)| alone[0] > with_competitor[0]).count();
+        assert!(less > PATHS.len() / 2, "two flows share the path of one: {newreno:?}");
 
         let mut parts = Scores::default();
         for paper in sample("papers", Paper::ALL, 2) {
-            assert!(!newreno.does_the_same(&parts));
+            assert!(!newreno.has_same_results(&parts));
             parts.add(paper, evaluate_for(&effort, &senders, paper).unwrap().remove(0));
-            for place in places(paper) {
+            for path in paths(paper) {
                 let of = |scores: &Scores| {
-                    [&scores.goodput, &scores.timeouts, &scores.neighbour].map(|of| of[place].clone())
+                    [&scores.goodput, &scores.timeouts, &scores.competitor].map(|of| of[path].clone())
                 };
-                assert_eq!(of(&newreno), of(&parts), "{}", PLACES[place].name);
+                assert_eq!(of(&newreno), of(&parts), "{}", PATHS[path].name);
             }
         }
-        assert_eq!(newreno.does_the_same(&parts), is_everything());
+        assert_eq!(newreno.has_same_results(&parts), is_everything());
     }
 
     /// This includes recipes that know the ground truth and one without congestion control.
     #[test]
     fn goodput_never_exceeds_path_capacity() {
-        let named = ["sack+oracle", "sack", "sack+pr+rebate", "sack+bbr", "sack+receiver-window", TODAYS];
+        let named = ["sack+oracle", "sack", "sack+pr+rebate", "sack+bbr", "sack+receiver-window", LINUX];
         let papers = size(&[Paper::Lai2013, Paper::Chandra2003][..], &Paper::ALL);
         let named = named[..size(2, named.len())].iter().map(|name| (*name).to_owned());
         let named: Vec<_> = named.collect();
@@ -202,16 +202,16 @@ pub(super) mod tests {
             let more = evaluate_for(&Effort::new(1), &named, *paper).unwrap();
             found.iter_mut().zip(more).for_each(|(scores, more)| scores.add(*paper, more));
         }
-        let most: Vec<f64> = PLACES.iter().map(|place| place.most().unwrap()).collect();
+        let capacities: Vec<f64> = PATHS.iter().map(|path| path.capacity().unwrap()).collect();
         for (name, scores) in named.iter().zip(&found) {
-            for place in papers.iter().flat_map(|paper| places(*paper)) {
-                let share = scores.goodput[place][0] / most[place];
+            for path in papers.iter().flat_map(|paper| paths(*paper)) {
+                let share = scores.goodput[path][0] / capacities[path];
                 // The random losses of a run can be slightly below average.
-                assert!(share <= 1.01, "{name}, {}: {share}", PLACES[place].name);
+                assert!(share <= 1.01, "{name}, {}: {share}", PATHS[path].name);
             }
         }
         for paper in [Paper::Lai2013, Paper::Chandra2003] {
-            let [oracle, sack] = [&found[0], &found[1]].map(|scores| scores.share_of(paper, &most));
+            let [oracle, sack] = [&found[0], &found[1]].map(|scores| scores.share_of(paper, &capacities));
             assert!(oracle > 2.0 * sack, "the ground truth increases the share: {oracle} and {sack}");
         }
     }

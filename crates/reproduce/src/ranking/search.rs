@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use airtcp_sim::world::WorldError;
 
 use super::candidates::{BASES, ORACLES, canonical, neighbours, parts};
-use super::places::PLACES;
-use super::scores::{Scores, evaluate_for, places};
+use super::paths::PATHS;
+use super::scores::{Scores, evaluate_for, paths};
 use super::trial::Trial;
 use super::{SEMIFINALISTS, run, runs};
 use crate::{Effort, Paper, Table};
@@ -22,7 +22,7 @@ const PAPERS: [Paper; 5] =
     [Paper::Pan2004, Paper::Inamura2009, Paper::Ni2002, Paper::Lai2013, Paper::Chandra2003];
 /// The number of recipes that run together: enough for all cores, and few enough that their results can rule out
 /// others.
-const TURN: usize = 24;
+const BATCH: usize = 24;
 
 /// The usual number of steps until a search ends.
 const USUAL_STEPS: usize = 5;
@@ -40,7 +40,7 @@ pub(super) struct Search {
     /// The number of recipes that were tried because they are similar to the best ones.
     tried: usize,
     /// The total number of paths that these recipes have run on.
-    at_places: usize,
+    paths_run: usize,
 }
 
 /// A recipe that has run on the paths of some papers.
@@ -50,30 +50,30 @@ struct Attempt {
     /// The number of these papers: the first ones of [`PAPERS`].
     papers: usize,
     /// Shortfall in the settings of these papers.
-    lacks: f64,
+    shortfall: f64,
 }
 
 impl Attempt {
     fn new(recipe: String) -> Self {
-        Self { recipe, scores: Scores::default(), papers: 0, lacks: 0.0 }
+        Self { recipe, scores: Scores::default(), papers: 0, shortfall: 0.0 }
     }
 }
 
 /// The approximate number of runs of a search.
-pub(super) fn forecast(seeds: u32, beginning: usize) -> u64 {
-    runs(seeds, beginning) + (USUAL_SHARE * runs(seeds, (TRIED - 1) * beginning) as f64) as u64
+pub(super) fn forecast(seeds: u32, first_recipes: usize) -> u64 {
+    runs(seeds, first_recipes) + (USUAL_SHARE * runs(seeds, (TRIED - 1) * first_recipes) as f64) as u64
 }
 
 /// The approximate number of recipes that the search still tries, if step number `step` tries `recipes`. With every
 /// step, the best recipes have one more part that can be changed.
-fn still_tried(recipes: usize, step: usize) -> usize {
+fn remaining_trials(recipes: usize, step: usize) -> usize {
     (step..=USUAL_STEPS.max(step)).map(|later| recipes * (later + 1) / (step + 1)).sum()
 }
 
 impl Search {
     /// Runs the first recipes on all paths.
     pub(super) fn begin(effort: &Effort, recipes: BTreeSet<String>) -> Result<Self, WorldError> {
-        Ok(Self { seen: run(effort, 0, recipes)?, given_up: BTreeSet::new(), tried: 0, at_places: 0 })
+        Ok(Self { seen: run(effort, 0, recipes)?, given_up: BTreeSet::new(), tried: 0, paths_run: 0 })
     }
 
     /// The parts that make a base better in at least one setting; the search tries no others.
@@ -102,9 +102,9 @@ impl Search {
         for number in 1..=STEPS {
             let next: BTreeSet<_> = beam.iter().flat_map(|recipe| neighbours(recipe, &useful)).collect();
             let new = next.iter().filter(|name| !self.knows(name)).count();
-            let still = runs(effort.seeds, still_tried(new, number));
-            effort.expects((self.share() * still as f64) as u64 + after);
-            self.look(next, |names, paper| evaluate_for(effort, names, paper))?;
+            let remaining = runs(effort.seeds, remaining_trials(new, number));
+            effort.expects((self.share() * remaining as f64) as u64 + after);
+            self.evaluate_new(next, |names, paper| evaluate_for(effort, names, paper))?;
             let better = best(&self.seen, BEAM);
             if better == beam {
                 break;
@@ -117,7 +117,7 @@ impl Search {
 
     /// The number of runs of the new recipes so far, as a share of the number of runs on all paths.
     fn share(&self) -> f64 {
-        if self.tried == 0 { USUAL_SHARE } else { self.at_places as f64 / (self.tried * PLACES.len()) as f64 }
+        if self.tried == 0 { USUAL_SHARE } else { self.paths_run as f64 / (self.tried * PATHS.len()) as f64 }
     }
 
     fn knows(&self, recipe: &str) -> bool {
@@ -128,7 +128,7 @@ impl Search {
     /// its shortfall exceeds the shortfall of the last recipe in the current semifinal: further settings cannot
     /// reduce a shortfall, and the semifinal only improves. So the result is the same as if all recipes had run on
     /// all paths.
-    fn look(
+    fn evaluate_new(
         &mut self,
         recipes: BTreeSet<String>,
         run: impl Fn(&[String], Paper) -> Result<Vec<Scores>, WorldError>,
@@ -138,20 +138,20 @@ impl Search {
         self.tried += waiting.len();
         while !waiting.is_empty() {
             let limit = self.limit();
-            let hopeless = waiting.extract_if(.., |attempt| attempt.lacks > limit);
+            let hopeless = waiting.extract_if(.., |attempt| attempt.shortfall > limit);
             self.given_up.extend(hopeless.map(|attempt| attempt.recipe));
-            waiting.sort_by(|a, b| a.lacks.total_cmp(&b.lacks).then_with(|| a.recipe.cmp(&b.recipe)));
+            waiting.sort_by(|a, b| a.shortfall.total_cmp(&b.shortfall).then_with(|| a.recipe.cmp(&b.recipe)));
             // Each recipe runs on the paths of one more paper. Recipes with the most finished papers come first.
             for (papers, paper) in PAPERS.into_iter().enumerate().rev() {
-                let turn = waiting.iter_mut().take(TURN);
-                let turn = Vec::from_iter(turn.filter(|attempt| attempt.papers == papers));
-                let names = Vec::from_iter(turn.iter().map(|attempt| attempt.recipe.clone()));
-                self.at_places += names.len() * places(paper).count();
-                for (attempt, scores) in turn.into_iter().zip(run(&names, paper)?) {
+                let batch = waiting.iter_mut().take(BATCH);
+                let batch = Vec::from_iter(batch.filter(|attempt| attempt.papers == papers));
+                let names = Vec::from_iter(batch.iter().map(|attempt| attempt.recipe.clone()));
+                self.paths_run += names.len() * paths(paper).count();
+                for (attempt, scores) in batch.into_iter().zip(run(&names, paper)?) {
                     attempt.scores.add(paper, scores);
                     attempt.papers += 1;
                     let trial = Trial::of_papers(&PAPERS[..attempt.papers], &attempt.scores, &self.seen);
-                    attempt.lacks = trial.lacks();
+                    attempt.shortfall = trial.shortfall();
                 }
             }
             let complete = waiting.extract_if(.., |attempt| attempt.papers == PAPERS.len());
@@ -166,14 +166,15 @@ impl Search {
         const ROUNDING: f64 = 1e-9;
         let best = best(&self.seen, SEMIFINALISTS);
         let last = best.get(SEMIFINALISTS - 1);
-        last.map_or(f64::INFINITY, |last| Trial::of(&self.seen[last], &self.seen).lacks() + ROUNDING)
+        last.map_or(f64::INFINITY, |last| Trial::of(&self.seen[last], &self.seen).shortfall() + ROUNDING)
     }
 
     fn step(&self, number: usize, beam: &[String]) -> [String; 4] {
         let name = beam.first().cloned().unwrap_or_default();
-        let lacks = self.seen.get(&name).map_or(f64::NAN, |scores| Trial::of(scores, &self.seen).lacks());
+        let shortfall =
+            self.seen.get(&name).map_or(f64::NAN, |scores| Trial::of(scores, &self.seen).shortfall());
         let tried = self.seen.len() + self.given_up.len();
-        [number.to_string(), tried.to_string(), format!("`{name}`"), format!("{:.0} %", 100.0 * lacks)]
+        [number.to_string(), tried.to_string(), format!("`{name}`"), format!("{:.0} %", 100.0 * shortfall)]
     }
 }
 
@@ -182,11 +183,11 @@ impl Search {
 pub(super) fn best(seen: &BTreeMap<String, Scores>, count: usize) -> Vec<String> {
     let candidates = seen.iter().filter(|(name, _)| !ORACLES.contains(&name.as_str()));
     let mut all: Vec<_> =
-        candidates.map(|(name, scores)| (Trial::of(scores, seen).lacks(), name.clone())).collect();
+        candidates.map(|(name, scores)| (Trial::of(scores, seen).shortfall(), name.clone())).collect();
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let mut chosen: Vec<String> = Vec::new();
     for (_, name) in all {
-        let same = chosen.iter().position(|other| seen[other].does_the_same(&seen[&name]));
+        let same = chosen.iter().position(|other| seen[other].has_same_results(&seen[&name]));
         match same {
             Some(index) if name.len() < chosen[index].len() => chosen[index] = name,
             Some(_) => {}
@@ -219,12 +220,12 @@ mod tests {
         for world in 0..size(2, 30) {
             let run = |recipe: &str| (recipe.to_owned(), drawn(world, recipe));
             let mut all: BTreeMap<_, _> = proposals().into_iter().chain(["newreno"]).map(run).collect();
-            let mut search = Search { seen: all.clone(), given_up: BTreeSet::new(), tried: 0, at_places: 0 };
+            let mut search = Search { seen: all.clone(), given_up: BTreeSet::new(), tried: 0, paths_run: 0 };
             for step in 1..=4 {
                 let recipes: BTreeSet<_> = (0..100 * step).map(|number| format!("recipe {number}")).collect();
                 all.extend(recipes.iter().map(|recipe| run(recipe)));
                 let found = |names: &[String], _| Ok(names.iter().map(|name| run(name).1).collect());
-                search.look(recipes, found).unwrap();
+                search.evaluate_new(recipes, found).unwrap();
                 assert_eq!(search.seen.len() + search.given_up.len(), all.len());
                 assert_eq!(best(&search.seen, SEMIFINALISTS), best(&all, SEMIFINALISTS), "world {world}");
             }
@@ -235,9 +236,9 @@ mod tests {
     #[test]
     fn remaining_trials_are_estimated_from_search_step() {
         // The recorded search tried 60, 112, 159 and 172 recipes, and took one more step.
-        assert_eq!(still_tried(60, 1), 60 + 90 + 120 + 150 + 180);
-        assert_eq!(still_tried(172, 4), 172 + 206);
+        assert_eq!(remaining_trials(60, 1), 60 + 90 + 120 + 150 + 180);
+        assert_eq!(remaining_trials(172, 4), 172 + 206);
         // The search takes more steps than usual.
-        assert_eq!(still_tried(100, USUAL_STEPS + 1), 100);
+        assert_eq!(remaining_trials(100, USUAL_STEPS + 1), 100);
     }
 }

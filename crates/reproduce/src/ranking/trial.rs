@@ -36,13 +36,13 @@ impl Setting {
     }
 
     /// The proposal over which it gains least, and this gain.
-    pub(super) fn hardest(&self) -> (&'static str, &Mean) {
+    pub(super) fn smallest_gain(&self) -> (&'static str, &Mean) {
         let least = self.gains.iter().min_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
         least.map(|(name, gain)| (*name, gain)).expect("each paper has a proposal")
     }
 
-    fn lacks(&self) -> f64 {
-        (-self.hardest().1.mean).max(0.0) + (self.cost.mean - HARMLESS).max(0.0)
+    fn shortfall(&self) -> f64 {
+        (-self.smallest_gain().1.mean).max(0.0) + (self.cost.mean - HARMLESS).max(0.0)
     }
 }
 
@@ -71,17 +71,17 @@ impl Trial {
     /// The shortfall, which the search minimizes. It is calculated from means: the share by which the recipe is below
     /// the best proposal, plus the competitor's loss beyond [`HARMLESS`], added up over the settings. In a sum,
     /// progress in one setting counts even if another setting is out of reach.
-    pub(super) fn lacks(&self) -> f64 {
-        self.0.iter().map(Setting::lacks).sum()
+    pub(super) fn shortfall(&self) -> f64 {
+        self.0.iter().map(Setting::shortfall).sum()
     }
 
     /// The papers whose proposals it beats.
-    pub(super) fn beaten(&self) -> impl Iterator<Item = Paper> {
+    pub(super) fn beaten_papers(&self) -> impl Iterator<Item = Paper> {
         self.0.iter().filter(|setting| setting.beats() == Judged::Holds).map(|setting| setting.paper)
     }
 
     /// The setting with the largest loss of the competitor.
-    pub(super) fn dearest(&self) -> &Setting {
+    pub(super) fn costliest(&self) -> &Setting {
         let most = self.0.iter().max_by(|a, b| a.cost.mean.total_cmp(&b.cost.mean));
         most.expect("there are five settings")
     }
@@ -107,12 +107,12 @@ mod tests {
     fn best_recipe_beats_each_paper_in_own_setting() {
         let good = Trial::of(&scores([1100.0, 1100.0, 1100.0, 1300.0, 1100.0], [980.0; 5]), &world());
         assert_eq!(good.is_best(), Judged::Holds);
-        assert_eq!(good.lacks(), 0.0);
+        assert_eq!(good.shortfall(), 0.0);
         let less = Trial::of(&scores([1100.0, 1100.0, 1100.0, 1100.0, 1100.0], [980.0; 5]), &world());
         assert_eq!(less.is_best(), Judged::DoesNotHold);
-        assert!((less.lacks() - 100.0 / 1200.0).abs() < 1e-9);
-        assert_eq!(less.beaten().count(), 4);
-        assert_eq!(less.0[3].hardest().0, "sack+pr+rebate");
+        assert!((less.shortfall() - 100.0 / 1200.0).abs() < 1e-9);
+        assert_eq!(less.beaten_papers().count(), 4);
+        assert_eq!(less.0[3].smallest_gain().0, "sack+pr+rebate");
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
         let neighbours = [990.0, 990.0, 900.0, 990.0, 990.0];
         let greedy = Trial::of(&scores([1300.0; 5], neighbours), &world());
         assert_eq!(greedy.is_best(), Judged::DoesNotHold);
-        assert_eq!(greedy.dearest().paper, Paper::Inamura2009);
-        assert!((greedy.lacks() - 0.05).abs() < 1e-9);
+        assert_eq!(greedy.costliest().paper, Paper::Inamura2009);
+        assert!((greedy.shortfall() - 0.05).abs() < 1e-9);
     }
 
     #[test]

@@ -19,11 +19,11 @@ use lai2013::setting::{Extent, NR, Radio, Site};
 use pan2004::setting::Channel;
 
 /// A path of a paper, with the properties of the hosts that all of the paper's figures share.
-pub(super) struct Place {
+pub(super) struct RankedPath {
     pub(super) paper: Paper,
     pub(super) name: &'static str,
     /// The path of the paper's figures.
-    path: fn() -> Result<Scenario, WorldError>,
+    figure_path: fn() -> Result<Scenario, WorldError>,
     /// The radio link. A base station is added before it, which marks ACKs and reports the loss rate for the senders
     /// that use these. `None`: the path has its own stations.
     radio: Option<&'static str>,
@@ -60,10 +60,10 @@ const fn timer(tick_ms: u64, least_ms: u64) -> Timer {
 const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
 
 /// Pan et al. §3.1: the path of Fig. 3, and 16 segments of 512 bytes.
-const SIFEST: Place = Place {
+const SIFEST: RankedPath = RankedPath {
     paper: Paper::Pan2004,
     name: "x = 0.01, y = 0.15",
-    path: || sifest(Channel::new(0.01, 0.15)),
+    figure_path: || sifest(Channel::new(0.01, 0.15)),
     radio: Some("radio"),
     mss: pan2004::setting::MSS,
     window: 16,
@@ -77,10 +77,10 @@ const SIFEST: Place = Place {
 };
 
 /// Ni et al. §4.1: two-state errors, 2 % of the data, and cross traffic.
-const CONGESTED: Place = Place {
+const CONGESTED: RankedPath = RankedPath {
     paper: Paper::Ni2002,
     name: "last hop, 2 % loss, cross traffic",
-    path: || Ok(Scenario::parse(&ni2002::setting::congested_last_hop(), "Ni et al., Fig. 3b")?),
+    figure_path: || Ok(Scenario::parse(&ni2002::setting::congested_last_hop(), "Ni et al., Fig. 3b")?),
     mss: ni2002::setting::MSS,
     window: 20,
     acks: AckPolicy::EVERY,
@@ -89,10 +89,10 @@ const CONGESTED: Place = Place {
 };
 
 /// Inamura et al. §5: buffers of 64 KB. The timers of two systems of Fig. 5, the most and the least aggressive one.
-const BEARER: Place = Place {
+const BEARER: RankedPath = RankedPath {
     paper: Paper::Inamura2009,
     name: "W-CDMA, delayed but not lost, Linux 2.2's timer",
-    path: || Ok(Scenario::load("wcdma-384-jitter")?),
+    figure_path: || Ok(Scenario::load("wcdma-384-jitter")?),
     mss: 1460,
     window: 44,
     acks: DELAYED,
@@ -103,9 +103,9 @@ const BEARER: Place = Place {
 
 /// Inamura et al. §7, Figs. 12 to 15: a handover in which the first segment of a window and its retransmission are lost.
 /// Nothing in it is random.
-const HANDOVER: Place = Place {
+const HANDOVER: RankedPath = RankedPath {
     name: "handover, lost retransmission",
-    path: || Ok(Scenario::parse(&inamura2009::lost_retransmission(), "Inamura et al., Fig. 10")?),
+    figure_path: || Ok(Scenario::parse(&inamura2009::lost_retransmission(), "Inamura et al., Fig. 10")?),
     mss: inamura2009::handover::MSS,
     window: inamura2009::handover::WINDOW,
     acks: AckPolicy::EVERY,
@@ -115,10 +115,10 @@ const HANDOVER: Place = Place {
 };
 
 /// Lai et al. §IV.
-const TAXED: Place = Place {
+const TAXED: RankedPath = RankedPath {
     paper: Paper::Lai2013,
     name: "4 % loss",
-    path: || taxed(Radio::Loses),
+    figure_path: || taxed(Radio::Loses),
     mss: Site::ORDINARY.mss,
     window: 1000,
     acks: AckPolicy::EVERY,
@@ -128,10 +128,10 @@ const TAXED: Place = Place {
 
 /// Chandra et al. §IV, Table 2: windows of 94 segments, an ACK for each segment, a minimum ssthresh of 1. No timestamps,
 /// because they would take a fifth of these small segments.
-const MARKED: Place = Place {
+const MARKED: RankedPath = RankedPath {
     paper: Paper::Chandra2003,
     name: "fixed to mobile, 15.6 % loss",
-    path: || etcp(Way::FixedToMobile, 1e-3),
+    figure_path: || etcp(Way::FixedToMobile, 1e-3),
     radio: None,
     mss: chandra2003::setting::MSS,
     window: 94,
@@ -142,38 +142,46 @@ const MARKED: Place = Place {
     ..SIFEST
 };
 
-pub(super) const PLACES: [Place; 14] = [
+pub(super) const PATHS: [RankedPath; 14] = [
     SIFEST,
-    Place { name: "x = y = 0.08", path: || sifest(Channel::new(0.08, 0.08)), ..SIFEST },
+    RankedPath { name: "x = y = 0.08", figure_path: || sifest(Channel::new(0.08, 0.08)), ..SIFEST },
     CONGESTED,
-    Place {
+    RankedPath {
         name: "narrow backbone, 2 % loss, two congested wires",
-        path: || Ok(Scenario::parse(&ni2002::setting::narrow_backbone(), "Ni et al., Fig. 3c")?),
+        figure_path: || Ok(Scenario::parse(&ni2002::setting::narrow_backbone(), "Ni et al., Fig. 3c")?),
         radio: Some("backbone"),
         ..CONGESTED
     },
     BEARER,
-    Place { name: "W-CDMA, delayed but not lost, FreeBSD 4.5's timer", timer: Timer::FREEBSD45, ..BEARER },
-    Place {
+    RankedPath {
+        name: "W-CDMA, delayed but not lost, FreeBSD 4.5's timer",
+        timer: Timer::FREEBSD45,
+        ..BEARER
+    },
+    RankedPath {
         name: "W-CDMA, RLC discards, Linux 2.4's timer",
-        path: || Ok(Scenario::load("wcdma-384-maxdat")?),
+        figure_path: || Ok(Scenario::load("wcdma-384-maxdat")?),
         timer: Timer::LINUX24,
         ..BEARER
     },
     HANDOVER,
     TAXED,
-    Place { name: "4 % reordering", path: || taxed(Radio::Reorders), ..TAXED },
+    RankedPath { name: "4 % reordering", figure_path: || taxed(Radio::Reorders), ..TAXED },
     MARKED,
-    Place { name: "fixed to mobile, 1.7 % loss", path: || etcp(Way::FixedToMobile, 1e-4), ..MARKED },
-    Place {
+    RankedPath {
+        name: "fixed to mobile, 1.7 % loss",
+        figure_path: || etcp(Way::FixedToMobile, 1e-4),
+        ..MARKED
+    },
+    RankedPath {
         name: "mobile to fixed, 15.6 % loss",
-        path: || etcp(Way::MobileToFixed, 1e-3),
+        figure_path: || etcp(Way::MobileToFixed, 1e-3),
         uplink: true,
         ..MARKED
     },
-    Place {
+    RankedPath {
         name: "mobile to mobile, 15.6 % loss in total",
-        path: || etcp(Way::MobileToMobile, 1e-3),
+        figure_path: || etcp(Way::MobileToMobile, 1e-3),
         ..MARKED
     },
 ];
@@ -191,15 +199,15 @@ fn etcp(way: Way, bit_error_rate: f64) -> Result<Scenario, WorldError> {
     Ok(setting.plan(Duration::from_secs(LONG))?.scenario)
 }
 
-impl Place {
+impl RankedPath {
     /// The paper's path, with base stations that mark ACKs and report the loss rate.
     fn scenario(&self) -> Result<Scenario, WorldError> {
-        let mut scenario = (self.path)()?;
+        let mut scenario = (self.figure_path)()?;
         if let Some(radio) = self.radio {
             let station = "schema = 1\n[[stage]]\nkind = \"station\"\nname = \"helpful\"\n";
             let station = Scenario::parse(station, self.name)?.stages;
             let before = scenario.stages.iter().position(|stage| stage.name == radio);
-            let before = before.expect("a place names a stage of its path");
+            let before = before.expect("it names a stage of its path");
             scenario.stages.splice(before..before, station);
         }
         for stage in &mut scenario.stages {
@@ -212,9 +220,9 @@ impl Place {
     }
 
     /// Capacity × (1 − loss) in bit/s of payload.
-    pub(super) fn most(&self) -> Result<f64, WorldError> {
+    pub(super) fn capacity(&self) -> Result<f64, WorldError> {
         let direction = if self.uplink { Direction::Up } else { Direction::Down };
-        Ok(capacity::most(&self.scenario()?, self.mss, direction))
+        Ok(capacity::of(&self.scenario()?, self.mss, direction))
     }
 
     /// A run with an endless transfer of each sender over the same path. The caller sets the seed.
@@ -265,20 +273,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_deliver_data_and_trigger_loss_recovery() {
+    fn paths_deliver_data_and_trigger_loss_recovery() {
         for paper in Paper::ALL {
-            assert!(PLACES.iter().filter(|place| place.paper == paper).count() >= 2, "{paper:?}");
+            assert!(PATHS.iter().filter(|path| path.paper == paper).count() >= 2, "{paper:?}");
         }
-        for place in &PLACES {
+        for path in &PATHS {
             let newreno = "newreno".parse().unwrap();
-            let plan = place.plan(&[&newreno]).unwrap();
+            let plan = path.plan(&[&newreno]).unwrap();
             let is_in_trouble = (1..=3).any(|seed| {
                 let report = run(&Run { seed, ..plan.clone() }).unwrap();
                 let flow = &report.flows[0];
-                assert!(flow.delivered > 0, "{}", place.name);
+                assert!(flow.delivered > 0, "{}", path.name);
                 flow.counters.timeouts + flow.counters.fast_retransmits > 0
             });
-            assert!(is_in_trouble, "{}", place.name);
+            assert!(is_in_trouble, "{}", path.name);
         }
     }
 
@@ -296,15 +304,15 @@ mod tests {
     /// Where data cross two radio links, both stations mark and report.
     #[test]
     fn every_station_marks_and_reports() {
-        for place in &PLACES {
-            let scenario = place.scenario().unwrap();
+        for path in &PATHS {
+            let scenario = path.scenario().unwrap();
             let stations = scenario.stages.iter().filter_map(|stage| match &stage.config {
                 StageConfig::Station(station) => Some(station.transit_marks && station.loss_report),
                 _ => None,
             });
             let stations: Vec<bool> = stations.collect();
-            let wanted = if place.name.starts_with("mobile to mobile") { 2 } else { 1 };
-            assert_eq!(stations, vec![true; wanted], "{}", place.name);
+            let wanted = if path.name.starts_with("mobile to mobile") { 2 } else { 1 };
+            assert_eq!(stations, vec![true; wanted], "{}", path.name);
         }
     }
 }
