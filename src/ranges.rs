@@ -48,8 +48,20 @@ impl RangeSet {
 
     /// Returns the range that contains `offset`.
     pub fn containing(&self, offset: u64) -> Option<&Range<u64>> {
-        let after = self.ranges.partition_point(|r| r.start <= offset);
+        let after = self.count_while(|range| range.start <= offset);
         self.ranges[..after].last().filter(|r| offset < r.end)
+    }
+
+    /// Returns how many ranges `is_low` accepts, which are the lowest ones. Most searches concern one of the
+    /// highest ranges, so the search begins there, with steps that double.
+    fn count_while(&self, is_low: impl Fn(&Range<u64>) -> bool) -> usize {
+        let (len, mut high, mut step) = (self.ranges.len(), self.ranges.len(), 1);
+        while step <= len && !is_low(&self.ranges[len - step]) {
+            high = len - step;
+            step *= 2;
+        }
+        let low = len.saturating_sub(step);
+        low + self.ranges[low..high].partition_point(is_low)
     }
 
     /// Returns the first part of `range` that is in the set.
@@ -71,7 +83,7 @@ impl RangeSet {
             return;
         }
         // All ranges in `first..last` overlap or touch the new one.
-        let first = self.ranges.partition_point(|r| r.end < range.start);
+        let first = self.count_while(|r| r.end < range.start);
         let last = first + self.ranges[first..].partition_point(|r| r.start <= range.end);
         let mut cursor = range.start;
         for old in &self.ranges[first..last] {

@@ -180,10 +180,10 @@ impl Options {
         let blocks = self.sack.as_slice();
         let blocks = &blocks[..blocks.len().min(room)];
         if !blocks.is_empty() {
-            out.extend([NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
+            out.extend_from_slice(&[NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
             for (left, right) in blocks {
-                out.extend(left.0.to_be_bytes());
-                out.extend(right.0.to_be_bytes());
+                out.extend_from_slice(&left.0.to_be_bytes());
+                out.extend_from_slice(&right.0.to_be_bytes());
             }
         }
         if let Some(count) = self.reordered

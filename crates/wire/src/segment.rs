@@ -237,10 +237,11 @@ pub fn emit_headers(
     options: impl FnOnce(&mut Vec<u8>),
     len: usize,
 ) -> usize {
+    /// Maximum length of a TCP header.
+    const LONGEST_HEADER: usize = 60;
     let tcp = if header.src.is_ipv4() { 20 } else { 40 };
     packet.clear();
-    // Most segments carry only the timestamps option, whose padded length is 12 bytes.
-    packet.reserve(tcp + 32 + len);
+    packet.reserve(tcp + LONGEST_HEADER + len);
     match header.src {
         SocketAddr::V4(_) => packet.extend_from_slice(&[0; 40]),
         SocketAddr::V6(_) => packet.extend_from_slice(&[0; 60]),

@@ -88,7 +88,7 @@ impl Receiver {
         for (slot, offset) in recent[1..].iter_mut().zip(others) {
             *slot = Some(offset);
         }
-        self.recent = Some(Box::new(recent));
+        **self.recent.get_or_insert_default() = recent;
     }
 
     /// Clears the recorded blocks once nothing is missing.
