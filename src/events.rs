@@ -51,7 +51,7 @@ pub enum EventKind {
     TimerSet {
         /// The timer.
         timer: Timer,
-        /// Its deadline.
+        /// The timer's deadline.
         until: Instant,
     },
     /// A timer was stopped.
@@ -231,43 +231,43 @@ pub enum Refusal {
     OldTimestamp,
     /// Timestamps were negotiated, but the segment has none.
     MissingTimestamp,
-    /// All of its data was received before.
+    /// All data of the segment was received before.
     Copy,
-    /// It lies outside the window.
+    /// The segment lies outside the window.
     OutOfWindow,
     /// A RST outside the window.
     ResetOutOfWindow,
-    /// A RST in the window but not at RCV.NXT: a challenge ACK asks the peer to confirm it.
+    /// A RST in the window but not at RCV.NXT: the peer must confirm it (challenge ACK).
     ResetNotExact,
     /// A RST without an acceptable ACK in SYN-SENT.
     ResetWithoutAck,
-    /// A SYN on an open connection: a challenge ACK asks the peer to confirm it.
+    /// A SYN on an open connection: the peer must confirm it (challenge ACK).
     SynWhenOpen,
-    /// It has no ACK.
+    /// The segment has no ACK.
     NoAck,
-    /// During the handshake, it acknowledges something other than our SYN. A RST answers it.
+    /// During the handshake, a segment acknowledges something other than our SYN. A RST answers it.
     NotOurSyn,
-    /// It acknowledges data that was never sent.
+    /// The segment acknowledges data that was never sent.
     AckOfUnsent,
-    /// Its ACK is older than RFC 5961 §5.2 accepts.
+    /// The segment's ACK is older than RFC 5961 §5.2 accepts.
     AckTooOld,
-    /// It has no SYN in a state that requires one.
+    /// The segment has no SYN in a state that requires one.
     NoSyn,
     /// Data arrived after the application closed the socket. A RST answers it.
     NobodyReads,
     /// No connection and no listener has that address. A RST answers it.
     NoListener,
-    /// It reached a listener, belongs to no connection and is not a SYN. A RST answers it.
+    /// The segment reached a listener, belongs to no connection and is not a SYN. A RST answers it.
     NoConnection,
     /// The listener's backlog is full.
     BacklogFull,
-    /// Its source has reached the limit of connections per source.
+    /// The source of the SYN has reached the limit of connections per source.
     SourceFull,
     /// The host has no memory left for another connection.
     NoMemory,
     /// A SYN with a FIN, which the profile drops.
     SynFin,
-    /// It arrived in TIME-WAIT.
+    /// The segment arrived in TIME-WAIT.
     TimeWait,
 }
 

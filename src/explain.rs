@@ -11,9 +11,9 @@ use crate::recovery::{Recipe, RecoveryState, Transition};
 pub struct Part {
     /// The question that it answers, in one word.
     pub question: &'static str,
-    /// Its name in recipes.
+    /// The part's name in recipes.
     pub name: &'static str,
-    /// Its numeric value, if it takes one.
+    /// The part's numeric value, if the part takes one.
     pub value: Option<f64>,
     /// One-line summary.
     pub summary: &'static str,

@@ -1,9 +1,9 @@
 //! The in-flight list: every segment that was sent and is not yet acknowledged, with the SACK scoreboard (RFC
 //! 6675 §3).
 //!
-//! It records which segments were sent, acknowledged, SACKed and marked lost. It updates its sums (`pipe`,
-//! outstanding, lost, …) at each step, so an ACK costs the same with ten segments outstanding as with ten
-//! thousand. Other modules decide which segments are lost and what is sent next.
+//! The list records which segments were sent, acknowledged, SACKed and marked lost. It updates its sums
+//! (`pipe`, outstanding, lost, …) at each step, so an ACK costs the same with ten segments outstanding as
+//! with ten thousand. Other modules decide which segments are lost and what is sent next.
 
 mod search;
 mod segment;
@@ -29,8 +29,8 @@ pub struct Flight {
     una: u64,
     /// Highest offset ever sent, plus one (RFC 6675's HighData + 1). SND.NXT equals it except after a rewind.
     max: u64,
-    /// Index of SND.NXT. Segments below it have been sent in the current go-back-N pass; the others still
-    /// wait for it.
+    /// Index of SND.NXT. Segments below it have been sent in the current go-back-N pass; all others still
+    /// wait for this pass.
     next: usize,
     /// Bytes of the segments below `next`.
     passed_bytes: u64,
@@ -347,8 +347,8 @@ impl Flight {
 
     /// Processes one SACK block, already clipped to the outstanding data.
     pub fn on_sack(&mut self, block: Range<u64>, news: &mut Sacked) {
-        // A receiver cannot hold more separate ranges than segments were sent. A peer that reports more only
-        // wants to cause work.
+        // A receiver cannot hold more separate ranges than segments were sent. A peer that reports more does
+        // so only to cause work.
         if self.sacked_ranges.len() > self.segments.len() {
             return;
         }
@@ -374,7 +374,7 @@ impl Flight {
                 break;
             }
             self.steps.take(1);
-            // A partly covered segment counts once the rest of it is covered too.
+            // A partly covered segment counts only once it is completely covered.
             let whole = self.sacked_ranges.contains_range(&(segment.start..segment.end));
             if whole && segment.state != SegmentState::Sacked {
                 let delivery = segment.delivery();
@@ -414,7 +414,8 @@ impl Flight {
         !sacked
     }
 
-    /// Marks the segment that starts at `start` lost. Returns false if it does not exist or nothing changes.
+    /// Marks the segment that starts at `start` lost. Returns false if there is no such segment or its state
+    /// stays the same.
     pub(crate) fn mark_lost(&mut self, start: u64) -> bool {
         let index = self.index_of(start);
         match self.segments.get(index) {

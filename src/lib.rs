@@ -93,7 +93,7 @@
 //! * [`explain`](mod@explain) describes a recipe.
 //! * [`relay`] forwards the streams of one connection over another.
 //!
-//! Time, headers and randomness come from `airwire`, which the network emulator shares.
+//! `airwire` provides time, headers and randomness, which the network emulator shares.
 
 #![warn(missing_docs)]
 #![cfg_attr(

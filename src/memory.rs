@@ -3,7 +3,7 @@
 //!
 //! The effect depends on the part of the limit that is in use:
 //!
-//! * Up to ¾: nothing. Each connection has the buffers that its options ask for.
+//! * Up to ¾: nothing. Each connection has the buffer sizes of its options.
 //! * Above ¾: out-of-order data is pruned down to ⅝ and no more is stored. The largest holders are pruned
 //!   first, each from its highest offset. Windows and send buffers shrink as less memory is left.
 //! * Above 31/32: SYNs are not answered.
@@ -176,7 +176,7 @@ impl Charge {
         self.out_of_order as usize
     }
 
-    /// Sets the bytes held now, and how many of them are out of order.
+    /// Sets the number of bytes held now, and the number of out-of-order bytes among these.
     #[inline]
     pub(crate) fn set(&mut self, held: usize, out_of_order: usize) {
         let size = |octets| u32::try_from(octets).unwrap_or(u32::MAX);
@@ -195,7 +195,7 @@ impl Charge {
 }
 
 /// Replaces one connection's part of `sum` and returns the new sum. All users of a budget belong to one host
-/// and change it under exclusive access. A load and a store therefore suffice, which are cheaper than a
+/// and change it under exclusive access. A load and a store are therefore enough, and cheaper than a
 /// read-modify-write.
 #[inline]
 fn replace_part(sum: &AtomicUsize, from: u32, to: u32) -> usize {

@@ -44,7 +44,7 @@ pub struct Profile {
     pub layout: Layout,
     /// Hop limit of outgoing packets.
     pub ttl: u8,
-    /// The options that a SYN offers, what may arrive with it, and how often it is sent.
+    /// The contents and repetition of SYNs, and the data and flags accepted in a SYN.
     pub handshake: Handshake,
     /// The segments that a synchronised connection accepts, and the answers to all others.
     pub validation: Validation,
@@ -56,7 +56,7 @@ pub struct Profile {
     pub persist: Persist,
     /// The computation of timeouts, the number of retries, and the length of TIME-WAIT.
     pub timers: Timers,
-    /// The effect of ICMP errors, and path MTU discovery with and without them.
+    /// The effect of ICMP errors, and path MTU discovery with and without such errors.
     pub icmp: Icmp,
     /// The details of loss recovery in which stacks with the same algorithm differ.
     pub recovery: RecoveryRules,

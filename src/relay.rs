@@ -1,9 +1,9 @@
 //! A relay that joins two independent connections and forwards the stream of each to the other.
 //!
-//! It reads from one leg only when the other has taken all previous data and has room. A slow reader
-//! therefore slows down its writer, and at most one chunk per direction is buffered here. The end of a stream
-//! is passed on after its last byte, and a reset at once, as TCP would do without a relay. The relay never
-//! blocks and has no clock: its driver calls [`Relay::forward`] when something may have changed.
+//! The relay reads from one leg only when the other leg has taken all previous data and has room. A slow
+//! reader therefore slows down its writer, and at most one chunk per direction is buffered here. The end of a
+//! stream is passed on after its last byte, and a reset at once, as TCP would do without a relay. The relay
+//! never blocks and has no clock: its driver calls [`Relay::forward`] when something may have changed.
 
 /// The reason why an endpoint read or wrote nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,8 +22,8 @@ pub trait Endpoint {
     /// Writes at least one byte, or returns the reason why not.
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop>;
 
-    /// Returns the number of bytes that it would take now, as far as it knows. The relay reads no more than
-    /// that for it, so it buffers only bytes that were then not taken.
+    /// Returns the number of bytes that the sink would probably take now. The relay reads no more for this
+    /// sink, so it buffers only bytes that the sink then refuses.
     fn room(&self) -> usize;
 
     /// Ends the outgoing stream.
@@ -140,7 +140,7 @@ enum Stream {
 /// The result of one step of a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum PipeStatus {
-    /// It has read, and there may be more to read.
+    /// The pipe has read data, and the source may have more.
     Read,
     /// The source has nothing to read now.
     Waiting,
@@ -174,7 +174,7 @@ impl Pipe {
         (self.rest, self.written) = (Vec::new(), 0);
         let mut moved = 0;
         // Read repeatedly while there is room: the end of a stream often follows its last byte immediately,
-        // and can then be sent together with it.
+        // so that both can be sent together.
         while moved < chunk.len() {
             let most = sink.room().min(chunk.len() - moved);
             if most == 0 {

@@ -67,8 +67,8 @@ pub enum TimerStyle {
     },
     /// Solaris 8: 1.25·SRTT + 4·RTTVAR, 400 ms minimum.
     Solaris,
-    /// ns-2's one-way agents: integer ticks with a phase, the variance scaled by four, backoff kept until a
-    /// segment *timed after it* is acknowledged.
+    /// ns-2's one-way agents: integer ticks with a phase, the variance scaled by four, a backoff that lasts
+    /// until a segment *timed after the backoff* is acknowledged.
     Ns2 {
         /// Period of the clock that measures RTTs.
         tick: Duration,

@@ -7,9 +7,9 @@ use crate::profile::{Profile, ProfileName};
 use crate::recovery::catalogue::{self, nearest_of};
 use crate::recovery::{Recipe, RecipeError};
 
-/// A sender, such as `newreno+eifel@linux`: a recipe, and the profile that sets everything else.
+/// A sender, such as `newreno+eifel@linux`: a recipe, and the profile that sets all other behaviour.
 ///
-/// `Display` prints the sender as it was typed. The profile is printed if it was typed, unless the recipe's
+/// `Display` prints the sender in the typed form: with the profile if the user typed one, unless the recipe's
 /// alias already implies it (`linux`).
 #[derive(Clone, PartialEq, Debug)]
 pub struct SenderSpec {
@@ -58,7 +58,7 @@ pub fn completions(word: &str) -> Vec<(String, &'static str)> {
     fits.collect()
 }
 
-/// The reason why a sender cannot be parsed. Its message says what to do about it.
+/// The reason why a sender cannot be parsed. Its message names the correction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SenderError {
     /// The part before the `@` is not a valid recipe.

@@ -91,9 +91,9 @@ impl Delivery {
 /// Newly delivered segments that were sent only once. It is clear which transmission arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Originals {
-    /// Offsets of the first byte of the lowest of them, and one past its last byte.
+    /// The lowest segment: the offset of its first byte, and one past its last byte.
     pub lowest: Option<(u64, u64)>,
-    /// The most recently sent of them.
+    /// The most recently sent segment.
     pub newest: Option<Delivery>,
 }
 
@@ -116,7 +116,7 @@ impl Originals {
 pub struct Amount {
     /// Bytes; a SYN and a FIN count as one each.
     pub bytes: u64,
-    /// Segments as they are on the list.
+    /// Number of entries on the list.
     pub segments: u64,
 }
 

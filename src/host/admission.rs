@@ -13,14 +13,14 @@ pub(super) enum AdmissionClass {
     /// This host has opened it, or it has ended.
     #[default]
     Ordinary,
-    /// It belongs to a listener, and its handshake is not complete.
+    /// The connection belongs to a listener, and its handshake is not complete.
     HalfOpen,
     /// A peer has opened it. Its handshake is complete, or TCP Fast Open has accepted its data.
     Established,
     /// The application has closed it and the peer has not: data or a FIN is still to be sent, acknowledged or
     /// received.
     Orphan,
-    /// It is in TIME-WAIT.
+    /// The connection is in TIME-WAIT.
     TimeWait,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct SourceCounts {
 pub(super) struct Member {
     pub(super) index: u32,
     pub(super) peer: IpAddr,
-    /// Its listener, until it is accepted.
+    /// The connection's listener, until the application accepts the connection.
     pub(super) listener: Option<ListenId>,
 }
 

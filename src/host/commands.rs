@@ -28,7 +28,7 @@ impl Host {
         self.write_with(now, id, data, Push::Now)
     }
 
-    /// Like [`Host::write`], but also says whether more data follows immediately (MSG_MORE).
+    /// Like [`Host::write`], but with a flag for more data that follows immediately (MSG_MORE).
     pub fn write_with(
         &mut self,
         now: Instant,

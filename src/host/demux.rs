@@ -29,7 +29,7 @@ pub(super) struct Demux {
     latest: Option<u32>,
 }
 
-/// The position of an entry, or of a free entry for it.
+/// The position of an entry, or the free position where it belongs.
 enum Place {
     Found(usize),
     Free(usize),
@@ -79,7 +79,7 @@ impl Demux {
         let Place::Found(mut free) = self.search(self.hash(tuple), |other| other == index) else { return };
         self.entries[free] = None;
         self.used -= 1;
-        // Move up the entries that follow, so that a search finds them before it reaches a free entry.
+        // Move up the entries that follow, because a search ends at the first free entry.
         let mut at = free;
         while let Some(entry) = self.entries[self.after(at)] {
             at = self.after(at);

@@ -39,8 +39,8 @@ impl Host {
         events.push_back(Event { at, ends: Some((segment.dst, segment.src)), kind });
     }
 
-    /// Records a malformed packet. Its ports are reported unverified, because they show which connection it
-    /// was meant for.
+    /// Records a malformed packet. Its ports are reported unverified, because they may identify the
+    /// connection.
     #[cold]
     pub(super) fn log_bad(&mut self, at: Instant, packet: &[u8], bad: BadPacket) {
         let Some(events) = &mut self.events else { return };

@@ -28,7 +28,7 @@ const MAX_DOUBLINGS: u32 = 6;
 /// A server whose cookie is cached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastOpenServer {
-    /// This host's address that the cookie is for.
+    /// This host's address for which the server issued the cookie.
     pub own: IpAddr,
     /// The server's address.
     pub server: IpAddr,
@@ -236,7 +236,7 @@ impl Host {
         let Some(listener) = self.listeners.get_mut(&id) else { return Answer::Ordinary };
         let limit = pending_limit(&rules, &listener.options, listener.backlog);
         let uses_fast_open = option.is_some() || !syn.payload.is_empty();
-        // A FIN is queued until the handshake is complete, so the data before it is queued too.
+        // Data in front of a FIN cannot be used early, because the FIN waits for the end of the handshake.
         if limit == 0 || !uses_fast_open || syn.flags.contains(Flags::FIN) {
             return Answer::Ordinary;
         }

@@ -25,8 +25,8 @@ pub struct Limits {
     pub per_source: Option<usize>,
     /// Maximum number of connections in TIME-WAIT. Beyond it, the oldest one ends.
     pub time_wait: usize,
-    /// Maximum number of connections that the application has closed and the peer has not. Beyond it, the
-    /// oldest one is reset.
+    /// Maximum number of connections that the application has closed but the peer still holds open. Beyond
+    /// it, the oldest one is reset.
     pub orphans: usize,
     /// Maximum number of RSTs per second to one source, in answer to segments that have no connection, or
     /// that are invalid for their connection.
@@ -85,8 +85,8 @@ impl Host {
         self.gate.limits = limits;
     }
 
-    /// Processes a segment without a connection (RFC 9293 §3.10.7.1 and .2). `unused` is the first sequence
-    /// number that the connection before it has not used, if its TIME-WAIT has just ended for this segment.
+    /// Processes a segment without a connection (RFC 9293 §3.10.7.1 and .2). If a TIME-WAIT has just ended
+    /// for this segment, `unused` is the first sequence number that the old connection has not used.
     pub(super) fn process_without_connection(
         &mut self,
         now: Instant,
@@ -124,7 +124,7 @@ impl Host {
             return;
         }
         let Some(listener) = self.listeners.get(&id) else { return };
-        // The application does not accept connections as fast as they arrive.
+        // The application accepts too slowly.
         if listener.ready.len() >= listener.room() {
             self.drop_syn(now, segment, Refusal::BacklogFull);
             return;
@@ -212,7 +212,7 @@ impl Host {
             return;
         };
         if self.budget.is_full() {
-            // Without an answer, the client retransmits the segment or the data after it.
+            // The client gets no answer and retransmits this segment or later data.
             self.budget.note_refused_connection();
             self.log_refused(now, segment, Refusal::NoMemory);
             return;

@@ -282,7 +282,7 @@ impl Host {
     }
 
     /// Enables [`Host::poll_changed`], which returns the connections that have changed. The driver must then
-    /// poll it until it returns `None` before it waits.
+    /// call `poll_changed` until it returns `None`, and only then wait.
     pub fn note_changes(&mut self) {
         self.changed.get_or_insert_default();
     }
@@ -322,7 +322,7 @@ impl Host {
         self.changed.as_ref().is_some_and(|changed| !changed.is_empty())
     }
 
-    /// Returns the connection, even after it has ended, until the application closes it.
+    /// Returns the connection. An ended connection exists until the application closes it.
     pub fn connection(&self, id: ConnId) -> Option<&Connection> {
         self.slots.get(id)
     }

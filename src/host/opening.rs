@@ -256,8 +256,8 @@ impl Host {
             recovery,
             options,
             iss: Seq(clock.wrapping_add(self.hash(&("isn", local, remote)) as u32)),
-            // RFC 7323 §5.4, §7.1: the timestamps of a reused pair of ports must not go backwards. Each
-            // connection has an offset that cannot be derived from the others.
+            // RFC 7323 §5.4, §7.1: the timestamps of a reused pair of ports must not go backwards. No
+            // connection's offset can be derived from another's.
             ts_offset: self.hash(&("timestamp", local, remote)) as u32,
             mtu: self.mtu,
             budget: Arc::clone(&self.budget),
@@ -266,8 +266,8 @@ impl Host {
         }
     }
 
-    /// Chooses a port of the dynamic range, in an order that peers cannot guess (RFC 6056 §3.3.4). If all
-    /// destinations shared one counter, each of them could count the connections to the others.
+    /// Chooses a port of the dynamic range, in an order that peers cannot guess (RFC 6056 §3.3.4). One
+    /// counter for all destinations would show each peer how many connections the host opens to other peers.
     fn ephemeral_port(&mut self, ip: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
         const FIRST: u64 = 49_152;
         const COUNT: u64 = 65_536 - FIRST;

@@ -12,13 +12,13 @@ use super::keyed_hash;
 const MAX_SOURCES: usize = 16_384;
 
 /// The RSTs sent in the current second, counted by source. A forged segment causes a RST to the address that
-/// it names, unless that address has a connection with these ports. If sources shared a count, one of them
-/// could read from it which connections the others have.
+/// it names, unless that address has a connection with these ports. A shared count would show one source
+/// which connections another source has.
 #[derive(Debug, Default)]
 pub(super) struct Resets {
     second: u64,
     /// Maximum number of sources in this second. It varies between half and all of [`MAX_SOURCES`], so that
-    /// an attacker who fills the table cannot find out whether another source is in it.
+    /// an attacker who fills the table cannot find out whether the table contains another source.
     max_sources: usize,
     sent: BTreeMap<IpAddr, u32>,
 }

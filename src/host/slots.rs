@@ -61,7 +61,7 @@ impl Slots {
         let slot = &mut self.slots[index as usize];
         slot.connection = Some(Box::new(connection));
         slot.listener = listener;
-        // The application does not hold it before it is accepted.
+        // The application holds a passively opened connection only after accept.
         slot.released = listener.is_some();
         slot.deadline = None;
         index

@@ -74,7 +74,7 @@ pub struct LinuxAcks {
     /// a small window the bound is one ACK per two segments. ACKs are not delayed either while the window
     /// grows.
     pub quick: u32,
-    /// Compression of the ACKs that report holes, after the first three. `None`, or no SACK: each of them is
+    /// Compression of the ACKs that report holes, after the first three. `None`, or no SACK: every ACK is
     /// sent.
     pub compression: Option<AckCompression>,
 }
@@ -109,16 +109,16 @@ pub struct AckCompression {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum WindowUpdate {
     /// The right edge moves by at least one segment or half the buffer. An ACK is sent once the window is
-    /// twice as large as the one last advertised (Linux 6.18, tcp_cleanup_rbuf()).
+    /// twice as large as last advertised (Linux 6.18, tcp_cleanup_rbuf()).
     Doubled,
     /// Each ACK offers all free space, if that is at least a segment or a quarter of the buffer. A separate
     /// ACK is sent once the application has freed two segments and a quarter of the buffer, or half the
     /// buffer. It is sent earlier if the buffer is small or nearly full (FreeBSD 13, tcp_output()).
     QuarterBuffer,
-    /// The window starts at half of the connection's receive memory and grows by two segments for each one
-    /// received, until the memory is full. The memory grows with the amount that the application reads per
-    /// round trip. A separate ACK is sent once the window is twice as large as the one last advertised (Linux
-    /// 6.18). A buffer size set on the socket is doubled and then fixed, as SO_RCVBUF does.
+    /// The window starts at half of the connection's receive memory and grows by two segments for each
+    /// received segment, until the memory is full. The memory grows with the amount that the application
+    /// reads per round trip. A separate ACK is sent once the window is twice as large as last advertised
+    /// (Linux 6.18). A buffer size set on the socket is doubled and then fixed, as SO_RCVBUF does.
     Tuned(ReceiveMemory),
 }
 
@@ -141,9 +141,10 @@ impl ReceiveMemory {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ShutRead {
-    /// It is acknowledged and kept for later reads (Linux, where SHUT_RD only stops reads from blocking).
+    /// The data is acknowledged and kept for later reads (Linux, where SHUT_RD only stops reads from
+    /// blocking).
     Keep,
-    /// It is acknowledged and discarded, together with data that was already buffered (FreeBSD, `sorflush`,
-    /// SBS_CANTRCVMORE).
+    /// The data is acknowledged and discarded, together with data that was already buffered (FreeBSD,
+    /// `sorflush`, SBS_CANTRCVMORE).
     Discard,
 }

@@ -1,4 +1,4 @@
-//! Profile `freebsd`: FreeBSD 14 as seen on the wire.
+//! Profile `freebsd`: the behaviour of FreeBSD 14 on the wire.
 
 use airwire::options::Layout;
 use airwire::time::Duration;
@@ -11,7 +11,7 @@ use super::{
 use crate::rtt::{RtoLimits, TimerStyle};
 
 impl Profile {
-    /// FreeBSD as seen on the wire.
+    /// The behaviour of FreeBSD on the wire.
     pub fn freebsd() -> Self {
         let rfc = Self::default();
         Self {

@@ -1,8 +1,8 @@
-//! Opening a connection: the options that a SYN offers, what may arrive with it, and how often it is sent.
+//! Opening a connection: the contents and repetition of SYNs, and the data and flags accepted in a SYN.
 
 use airwire::time::Duration;
 
-/// The options that a SYN offers, what may arrive with it, and how often it is sent.
+/// The contents and repetition of SYNs, and the data and flags accepted in a SYN.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Handshake {
@@ -18,15 +18,15 @@ pub struct Handshake {
     pub ecn: bool,
     /// Accept ECN when a peer offers it, without offering it.
     pub ecn_passive: bool,
-    /// The ends that may use TCP Fast Open. A socket must ask for it:
+    /// The ends that may use TCP Fast Open. Each socket must also request it:
     /// [`FastOpenOptions`](crate::tcp::FastOpenOptions).
     pub fast_open: FastOpenRules,
     /// Handling of data that arrives with a SYN, unless TCP Fast Open accepts it.
     pub data_on_syn: DataOnSyn,
     /// Handling of a SYN that also has a FIN.
     pub syn_fin: SynFin,
-    /// In a simultaneous open, the SYN,ACK repeats the options that our SYN offered, whatever the peer's SYN
-    /// offers (Linux, tcp_send_synack()).
+    /// In a simultaneous open, the SYN,ACK repeats the options that our SYN offered, even those that the
+    /// peer's SYN lacks (Linux, tcp_send_synack()).
     pub repeats_offer: bool,
     /// An unacceptable ACK makes the first retransmission of a SYN leave at the next tick, because the peer may
     /// have answered for an old connection (Linux, tcp_rcv_synsent_state_process()).
@@ -74,9 +74,9 @@ impl SackOffer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum DataOnSyn {
-    /// They are queued until the connection is established (RFC 9293 §3.10.7.2).
+    /// Data and FIN are queued until the connection is established (RFC 9293 §3.10.7.2).
     Queued,
-    /// They are dropped, and the peer retransmits them (Linux and FreeBSD without TCP Fast Open).
+    /// Data and FIN are dropped, and the peer retransmits both (Linux and FreeBSD without TCP Fast Open).
     Dropped,
 }
 
@@ -84,13 +84,12 @@ pub enum DataOnSyn {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SynFin {
-    /// As a SYN. [`DataOnSyn`] decides about its FIN as it does about data.
+    /// As a SYN. [`DataOnSyn`] applies to the FIN and to data alike.
     Accepted,
-    /// It does not open a connection. In other states it counts as a SYN (Linux 6.18,
+    /// The segment does not open a connection. In other states it counts as a SYN (Linux 6.18,
     /// tcp_rcv_state_process()).
     NoConnection,
-    /// It is dropped wherever a connection or a listener would process it (FreeBSD 13,
-    /// net.inet.tcp.drop_synfin).
+    /// Connections and listeners drop the segment (FreeBSD 13, net.inet.tcp.drop_synfin).
     Drop,
 }
 
@@ -99,13 +98,14 @@ pub enum SynFin {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum HalfOpen {
-    /// It resets them: ABORT in SYN-RECEIVED (RFC 9293 §3.10.5).
+    /// Half-open connections are reset: ABORT in SYN-RECEIVED (RFC 9293 §3.10.5).
     Reset,
-    /// It drops them silently. The peer's next ACK is answered with a RST (Linux, `inet_csk_listen_stop`).
+    /// Half-open connections disappear without a segment. A RST answers the peer's next ACK (Linux,
+    /// `inet_csk_listen_stop`).
     Forget,
 }
 
-/// The ends that may use TCP Fast Open if the application asks for it, and the conditions:
+/// The ends that may use TCP Fast Open on request of the application, and the conditions:
 /// `net.ipv4.tcp_fastopen` and `net.ipv4.tcp_fastopen_blackhole_timeout_sec`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
@@ -118,7 +118,7 @@ pub struct FastOpenRules {
     pub client_without_cookie: bool,
     /// Data in a SYN is accepted without a cookie (0x200).
     pub server_without_cookie: bool,
-    /// Every listener uses it, whether or not its options ask for it (0x400).
+    /// Every listener uses it, with or without a request in its options (0x400).
     pub all_listeners: bool,
     /// The time for which active opens do not use TCP Fast Open after connections that used it timed out
     /// three times in a row, or received only a FIN, which suggests that a firewall drops their packets. The

@@ -1,8 +1,8 @@
-//! ICMP errors, and path MTU discovery with and without them.
+//! ICMP errors, and path MTU discovery with and without such errors.
 
 use airwire::time::Duration;
 
-/// The effect of ICMP errors, and path MTU discovery with and without them.
+/// The effect of ICMP errors, and path MTU discovery with and without such errors.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Icmp {
@@ -26,8 +26,8 @@ pub enum OpeningErrors {
     /// The hard errors of RFC 9293 §3.9.2.2: protocol or port unreachable. The others are soft errors, which
     /// MUST NOT abort the connection (MUST-56).
     Hard,
-    /// All errors abort an active open, as RFC 5461 §4.1 describes. Some of them abort a passive open (Linux,
-    /// `tcp_v4_err` and `tcp_req_err`).
+    /// All errors abort an active open, as RFC 5461 §4.1 describes. Some errors also abort a passive open
+    /// (Linux, `tcp_v4_err` and `tcp_req_err`).
     All,
     /// In SYN-SENT, also "prohibited" and "time exceeded" (`icmp_may_rst`). Any other error aborts the
     /// opening only after an earlier error and at least four retransmissions of the SYN, or three of the

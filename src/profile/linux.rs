@@ -1,4 +1,5 @@
-//! Profile `linux`: Linux 6.18 as seen on the wire. Behaviour that the wire does not show follows the RFCs.
+//! Profile `linux`: the behaviour of Linux 6.18 on the wire. Behaviour that has no effect on the wire follows
+//! the RFCs.
 
 use airwire::time::Duration;
 
@@ -15,7 +16,7 @@ use super::{
 };
 
 impl Profile {
-    /// Linux as seen on the wire. Behaviour that the wire does not show follows the RFCs.
+    /// The behaviour of Linux on the wire. Behaviour that has no effect on the wire follows the RFCs.
     pub fn linux() -> Self {
         let rfc = Self::default();
         Self {
@@ -23,7 +24,7 @@ impl Profile {
             handshake: Handshake {
                 // tcp_select_initial_window(): the scale follows from the largest receive buffer.
                 window_scale: Some(0),
-                // tcp_syn_options(): net.ipv4.tcp_sack, whatever the congestion control.
+                // tcp_syn_options(): net.ipv4.tcp_sack, with every congestion control.
                 sack: SackOffer::Always,
                 // net.ipv4.tcp_ecn = 2.
                 ecn_passive: true,

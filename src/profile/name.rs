@@ -22,7 +22,7 @@ impl ProfileName {
     /// All names.
     pub const ALL: [Self; 4] = [Self::Default, Self::Linux, Self::FreeBsd, Self::Ns2];
 
-    /// Returns the name as it is typed.
+    /// Returns the name that users type.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",

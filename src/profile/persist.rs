@@ -2,7 +2,7 @@
 
 use airwire::time::Duration;
 
-/// The format of window probes, and the time between them.
+/// The format and the timing of window probes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Persist {

@@ -20,7 +20,7 @@ pub enum Accounting {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum InitialWindow {
-    /// This number of segments, whatever their size.
+    /// This number of segments of any size.
     Segments(u32),
     /// min(4·MSS, max(2·MSS, 4380 bytes)).
     Rfc3390,
@@ -54,14 +54,15 @@ pub enum InitialSsthresh {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Growth {
-    /// One segment per ACK, whatever it covers, and 1/cwnd above ssthresh (Jacobson 1988, ns-2).
+    /// One segment per ACK, or 1/cwnd above ssthresh, for any number of bytes acknowledged (Jacobson 1988,
+    /// ns-2).
     PerAck,
     /// min(newly acknowledged, SMSS) per ACK (RFC 5681 equations 2 and 3).
     Rfc5681,
     /// One segment for each segment that this ACK reports first. Segments that SACK blocks or duplicate ACKs
-    /// reported before do not count, and nothing counts during the response to an ECN echo or if the ACK
-    /// reveals a loss that begins an episode. A retransmission that the receiver did not need counts
-    /// (D-SACK; Linux 6.18).
+    /// reported before do not count. During the response to an ECN echo, and on an ACK that reveals the first
+    /// loss of an episode, the window stays. A retransmission that the receiver did not need counts (D-SACK;
+    /// Linux 6.18).
     Delivered,
 }
 
@@ -129,7 +130,7 @@ pub enum Careful {
 pub enum PartialAckTimer {
     /// Only the first one in a recovery (RFC 6582 §4).
     Impatient,
-    /// Each of them (RFC 6582 §4; Linux, tcp_ack()).
+    /// Every partial ACK (RFC 6582 §4; Linux, tcp_ack()).
     SlowButSteady,
 }
 
@@ -178,12 +179,12 @@ pub enum GrowOnExit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RepeatedTimeout {
-    /// It is kept if the same segment times out again (RFC 5681 §3.1).
+    /// ssthresh stays if the same segment times out again (RFC 5681 §3.1).
     HoldSsthresh,
-    /// It is also kept at a timeout during fast recovery, because that recovery has already reduced the
+    /// ssthresh also stays at a timeout during fast recovery, because that recovery has already reduced the
     /// window (Linux 6.18, tcp_enter_loss()).
     OncePerWindow,
-    /// It is computed from the window again (ns-2).
+    /// ssthresh is computed from the window again (ns-2).
     ReduceAgain,
 }
 
@@ -229,9 +230,9 @@ pub enum AfterIdle {
     Keep,
     /// cwnd becomes the restart window (RFC 5681 §4.1).
     Restart,
-    /// cwnd is halved for each RTO, down to the restart window, and ssthresh remembers three quarters of it. A
-    /// sender that has not used its window for an RTO loses half of the unused part (Linux 6.18,
-    /// tcp_cwnd_restart(), tcp_cwnd_application_limited()).
+    /// cwnd is halved for each RTO, down to the restart window. ssthresh rises to at least three quarters of
+    /// the old cwnd. A sender that has not used its window for an RTO loses half of the unused part (Linux
+    /// 6.18, tcp_cwnd_restart(), tcp_cwnd_application_limited()).
     Decay,
 }
 
@@ -402,7 +403,7 @@ pub struct TimeoutRules {
     /// Whether a timeout clears the scoreboard (RFC 2018 §8). tcp_timeout_mark_lost() clears it only if the
     /// receiver reneged.
     pub forgets_sacks: bool,
-    /// Whether duplicate ACKs counted before a timeout still count after it (ns-2's Tahoe).
+    /// Whether duplicate ACKs counted before a timeout still count after the timeout (ns-2's Tahoe).
     pub keeps_dupacks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Sending new data: buffer, segment sizes, and small segments that wait.
+//! The rules for new data: send buffer, segment sizes, and the delay of small segments.
 
 /// The division of data into segments, and the segments that wait.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,13 +13,13 @@ pub struct Sending {
     /// tiny (Linux). Two segments then fit, and the first one's ACK arrives while the second is on its way.
     pub half_window: bool,
     /// After a full segment, fill the rest of the peer's window with a short one if Nagle's rule allows it
-    /// and both fit into half of the largest window, which limits what goes into one buffer (Linux,
+    /// and both fit into half of the largest window, which limits one buffer's size (Linux,
     /// tcp_mss_split_point()).
     pub fills_window: bool,
-    /// PSH stays at the end of each write, also in a retransmission and after later writes. Long writes have
-    /// more of them (Linux, tcp_mark_push() and forced_push()).
+    /// PSH stays at the end of each write, also in a retransmission and after later writes. A long write has
+    /// several (Linux, tcp_mark_push() and forced_push()).
     pub keeps_pushes: bool,
-    /// A small segment that is retransmitted absorbs the following ones, as far as they fit (Linux,
+    /// A small segment that is retransmitted absorbs as many following segments as fit (Linux,
     /// tcp_retrans_try_collapse()).
     pub merges_retransmissions: bool,
     /// The sequence number of an ACK or RST without data is at most one unit of our window beyond the peer's

@@ -1,4 +1,4 @@
-//! Timeouts: how they are computed, when they give up, and how long TIME-WAIT lasts.
+//! Timeouts: their computation, the number of retries, and the length of TIME-WAIT.
 
 use airwire::time::Duration;
 

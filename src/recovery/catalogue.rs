@@ -54,7 +54,7 @@ pub(crate) fn fallback(need: Need, question: Question, profile: &Profile) -> &'s
     }
 }
 
-/// Returns the table of answers and options in `docs/reference/recipes.md`. A test compares the page with it.
+/// Returns the table of answers and options in `docs/reference/recipes.md`. A test compares page and table.
 pub fn markdown() -> String {
     let mut table = String::from("| question | answers (the default first) |\n|---|---|\n");
     let code = |row: &Row| format!("`{}`", row.name);

@@ -1,8 +1,8 @@
 //! The engine: the only code that applies decisions.
 //!
-//! For each ACK, it asks the answers in this order: timeout and undo (either can end an episode), repair,
-//! window, detector and attribution. A model sets the window last. `Recovery::change_window` makes every
-//! change of the window, so the trace names the responsible algorithm.
+//! For each ACK, the engine calls the answers in this order: timeout and undo (either can end an episode),
+//! repair, window, detector and attribution. A model sets the window last. `Recovery::change_window` makes
+//! every change of the window, so the trace names the responsible algorithm.
 
 mod ack;
 mod answers;
@@ -153,7 +153,7 @@ pub struct Recovery {
     pending: Option<Pending>,
     allowance: Allowance,
     last_ack: LastAck,
-    /// Whether the next new segment carries CWR, whatever the reason for the reduction (RFC 3168 §6.1.2).
+    /// Whether the next new segment carries CWR, for any reason of the reduction (RFC 3168 §6.1.2).
     send_cwr: bool,
     /// Whether an episode began with the loss of an MTU probe, until the connection has processed that.
     lost_mtu_probe: bool,

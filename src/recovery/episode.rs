@@ -206,7 +206,7 @@ impl Condition {
     }
 }
 
-/// A transition between two states, and the condition for it.
+/// A transition between two states, and its condition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Transition {
     /// The state before.
@@ -252,8 +252,8 @@ pub const TRANSITIONS: &[Transition] = &{
     ]
 };
 
-/// Returns the tables of states and transitions in docs/explanation/recovery.md. A test compares the document
-/// with them.
+/// Returns the tables of states and transitions in docs/explanation/recovery.md. A test compares document and
+/// tables.
 pub fn markdown() -> String {
     let mut table = String::from("| state | |\n|---|---|\n");
     for state in RecoveryState::ALL {

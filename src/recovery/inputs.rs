@@ -1,9 +1,9 @@
 //! Information that parts of a recipe need from outside the sender ([`Need`]): from the peer, from base
 //! stations, or from the path.
 //!
-//! A part whose information never arrives works like the default answer to its question, so a measurement of
-//! it measures the default. [`Recipe::notices`] says so in all outputs, before a run as far as the path and
-//! the receiver are known, and after it.
+//! A part whose information never arrives works like the default answer to its question, so a measurement
+//! would really measure the default. [`Recipe::notices`] reports this in all outputs after a run. Before a
+//! run, it reports what the path and the receiver are known to lack.
 
 use airwire::marks::RadioPath;
 
@@ -56,8 +56,8 @@ impl Inputs {
 }
 
 impl Recipe {
-    /// Returns a sentence for each part whose information is missing. `lacks` says whether a kind of
-    /// information is missing, and why.
+    /// Returns a sentence for each part whose information is missing. `lacks` returns the reason why a kind
+    /// of information is missing.
     pub fn notices(&self, lacks: impl Fn(Need) -> Option<Lack>) -> Vec<String> {
         let is_replaced = |need: Need| self.parts().any(|(row, _)| row.replaces.contains(&need));
         let notice = |(row, _): (&'static Row, Option<f64>)| {
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(notices(recipe, &sender), expected);
         sender.receive(Ack { dsack: Some((0, SMSS)), ..Ack::default() }, 6, &[]);
         assert_eq!(notices(recipe, &sender), [""; 0]);
-        // Without SACK there is no D-SACK either, and one sentence suffices.
+        // Without SACK there is no D-SACK either, and one sentence is enough.
         let without = BareSender::without_sack(recipe, Profile::default());
         assert_eq!(
             notices(recipe, &without),

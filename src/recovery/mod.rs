@@ -1,5 +1,5 @@
-//! Loss recovery, assembled from named algorithms. A sender's recovery asks six questions, and each algorithm
-//! answers one of them.
+//! Loss recovery, assembled from named algorithms. A sender's recovery consists of answers to six questions.
+//! Each algorithm answers one question.
 //!
 //! | question | folder | trait | default answer |
 //! |---|---|---|---|
@@ -11,7 +11,7 @@
 //! | Was that a mistake? | [`undo`] | [`Undo`](undo::Undo) | nothing is undone |
 //!
 //! An answer decides and does not act: it receives a read-only [`View`] and returns a small value. Only the
-//! engine applies decisions to the connection. It records each of them as a [`Decision`]; plots and tests
+//! engine applies decisions to the connection. It records every decision as a [`Decision`]; plots and tests
 //! read this trace. The [`catalogue`] lists every algorithm and option by name, and a [`Recipe`] is the
 //! selection that one sender uses.
 //!
@@ -25,15 +25,15 @@
 //!
 //! 1. Estimators observe the ACK: [`Attribute::on_ack`](attribute::Attribute::on_ack),
 //!    [`Window::observe`](window::Window::observe).
-//! 2. After a timeout, [`Timeout::on_ack`](timeout::Timeout::on_ack) says what the timeout meant. Then
-//!    [`Undo::on_ack`](undo::Undo::on_ack) says whether the last reduction was a mistake. Either can end the
-//!    episode.
+//! 2. After a timeout, [`Timeout::on_ack`](timeout::Timeout::on_ack) decides what the timeout meant. Then
+//!    [`Undo::on_ack`](undo::Undo::on_ack) decides whether the last reduction was a mistake. Either can end
+//!    the episode.
 //! 3. In fast recovery, [`Repair::on_recovery_ack`](repair::Repair::on_recovery_ack) interprets the ACK, and
 //!    [`Window::on_exit`](window::Window::on_exit) sets the window when recovery ends. Outside fast recovery,
 //!    [`Window::on_ack`](window::Window::on_ack) opens the window.
 //! 4. [`Detect::on_ack`](detect::Detect::on_ack) reports new losses. If a loss begins an episode,
 //!    [`Attribute::cause`](attribute::Attribute::cause) names its cause and
-//!    [`Repair::on_loss`](repair::Repair::on_loss) says how the repair begins. If the cause is congestion,
+//!    [`Repair::on_loss`](repair::Repair::on_loss) decides how the repair begins. If the cause is congestion,
 //!    [`Window::on_loss`](window::Window::on_loss) reduces the window.
 //! 5. In fast recovery, the add-on [`InRecovery::on_progress`](window::InRecovery::on_progress), if the
 //!    recipe has one, sets the window from the losses that are now known.
@@ -221,9 +221,9 @@ impl Congestion {
         self.disorder.dupacks
     }
 
-    /// Returns cwnd from the beginning of an episode that is attributed to the radio link. The window returns
-    /// to it when the episode ends. The value is kept until `recover` is acknowledged. `None`: the window was
-    /// reduced, or no episode is in progress.
+    /// Returns cwnd from the beginning of an episode that is attributed to the radio link. When the episode
+    /// ends, the window returns to this value. The value is kept until `recover` is acknowledged. `None`: the
+    /// window was reduced, or no episode is in progress.
     pub const fn kept_window(&self) -> Option<f64> {
         self.episode.kept_window()
     }
@@ -330,7 +330,7 @@ pub struct Ack {
     pub highest_sacked: Option<u64>,
     /// Whether it is a duplicate ACK as defined by RFC 5681 §2 (or, with SACK, RFC 6675 §2).
     pub duplicate: bool,
-    /// Whether it has no data and leaves acknowledgment number and window as they were.
+    /// Whether it has no data and repeats the previous acknowledgment number and window.
     pub repeats: bool,
     /// First byte of a D-SACK block, and one past its last byte (RFC 2883).
     pub dsack: Option<(u64, u64)>,
@@ -358,8 +358,8 @@ pub struct Ack {
     /// Sum of the loss rates that base stations measured on the radio links (Lai et al. 2013, §III B).
     /// `None`: the ACK carries no report.
     pub loss_report: Option<f64>,
-    /// Number of segments that the receiver has seen reordered by more than three segments (Lai et al. 2013,
-    /// §III B), modulo 2^16. `None`: the ACK carries no report.
+    /// Number of segments that the receiver reports as reordered by more than three segments (Lai et al.
+    /// 2013, §III B), modulo 2^16. `None`: the ACK carries no report.
     pub reordered: Option<u16>,
     /// FlightSize before this ACK.
     pub flight_before: Amount,

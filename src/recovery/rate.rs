@@ -49,8 +49,8 @@ pub struct RateSample {
     /// RS.rtt: round-trip time of the most recently sent segment. `None`: the segment was sent more than
     /// once, and the ACK does not show which transmission it answers.
     pub rtt: Option<Duration>,
-    /// Whether the receiver may have delayed this ACK: it acknowledges one segment that is not full-sized,
-    /// and nothing else was in flight (Linux 6.18, FLAG_ACK_MAYBE_DELAYED).
+    /// Whether the receiver may have delayed this ACK: it acknowledges a small segment that was alone in
+    /// flight (Linux 6.18, FLAG_ACK_MAYBE_DELAYED).
     pub ack_may_be_delayed: bool,
     /// The measurement. `None`: the ACK delivers nothing.
     pub measured: Option<Measured>,
@@ -96,7 +96,7 @@ pub(super) enum Delivered {
     /// Without SACK: a duplicate ACK reports one unknown segment.
     Announced,
     /// Without SACK: number of segments acknowledged cumulatively. Duplicate ACKs may have announced some of
-    /// them.
+    /// these segments.
     Covered(f64),
 }
 
@@ -109,14 +109,14 @@ pub struct LostSegment {
     pub end: u64,
     /// P.size, in segments.
     pub size: f64,
-    /// C.inflight just after it was sent.
+    /// C.inflight just after the transmission of the segment.
     pub tx_in_flight: f64,
     /// Amount marked lost since it was sent, including the segment itself.
     pub lost: f64,
     /// C.delivered when it was marked lost.
     pub delivered: f64,
-    /// P.is_app_limited: the application had no data to send at some time in the round trip before it was
-    /// sent.
+    /// P.is_app_limited: the application had no data to send at some time in the round trip before the
+    /// segment was sent.
     pub is_app_limited: bool,
 }
 
@@ -205,7 +205,7 @@ impl RateSampler {
     }
 
     /// OnPacketSent(): a segment was sent, and `in_flight` includes it. If no other segment is outstanding,
-    /// the measurement starts again, which excludes the idle time before it. Lost segments count as
+    /// the measurement starts again, which excludes the preceding idle time. Lost segments count as
     /// outstanding here, because a wrong loss mark must not shorten the interval.
     pub(super) fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission, in_flight: f64) {
         if transmission.kind == TransmissionKind::New && view.flight.len() == 1 {
@@ -335,8 +335,8 @@ impl RateSampler {
     }
 
     /// UpdateRateSample() and GenerateRateSample(), called after [`Self::on_ack`]. `in_flight` is the amount
-    /// in flight after the ACK, `newly_acked` the amount that it delivers, and `newly_lost` the amount marked
-    /// lost with it.
+    /// in flight after the ACK, `newly_acked` the amount that the ACK delivers, and `newly_lost` the amount
+    /// that it marks lost.
     pub(super) fn sample(
         &mut self,
         view: &View<'_>,

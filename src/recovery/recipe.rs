@@ -21,9 +21,9 @@ use crate::profile::recovery::SackDialect;
 /// The algorithms of a sender: at most one answer per question, and any number of options. See
 /// [`recovery`](super).
 ///
-/// It is parsed from names joined by `+` (`sack+limited-transmit+iw=4`) and is displayed as typed. Recipes
-/// with the same meaning have the same [`canonical`](Self::canonical) name and compare equal. By default, every
-/// question has its default answer: NewReno.
+/// A recipe is parsed from names joined by `+` (`sack+limited-transmit+iw=4`) and displayed in the typed
+/// form. Recipes with the same meaning have the same [`canonical`](Self::canonical) name and compare equal.
+/// By default, every question has its default answer: NewReno.
 #[derive(Clone, Default)]
 pub struct Recipe {
     /// In catalogue order, at most one per subject.
@@ -55,8 +55,8 @@ impl Part {
 pub struct Named {
     /// The name of the part.
     pub name: &'static str,
-    /// The name in the recipe that includes this part: an alias, or an algorithm that works only with it.
-    /// `None`: the recipe names the part itself.
+    /// The name in the recipe that includes this part: an alias, or an algorithm that works only with this
+    /// part. `None`: the recipe names the part itself.
     pub typed: Option<&'static str>,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Named {
     }
 }
 
-/// The reason why a recipe cannot be parsed or assembled. The message says how to fix it.
+/// The reason why a recipe cannot be parsed or assembled. The message names the correction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RecipeError {
     /// The recipe is empty.
@@ -117,9 +117,9 @@ pub enum RecipeError {
     /// The same part twice.
     #[error("{}", twice(.first, .second))]
     Twice {
-        /// The part as it was named first.
+        /// The part under its first name.
         first: Named,
-        /// The part as it was named again.
+        /// The part under its second name.
         second: Named,
     },
     /// A number after a name that takes none.
@@ -216,7 +216,7 @@ impl Recipe {
     /// `linux`, that name replaces them.
     pub fn canonical(&self) -> String {
         let known = self.known_sender();
-        // The repair comes first, because TCP variants are named after it.
+        // The repair comes first, because TCP variants have the names of their repairs.
         let repair = self.answer(Question::Repair).map_or("", |row| row.name);
         let mut name = known.as_ref().map_or(repair, |(name, _)| name).to_owned();
         for part in &self.parts {

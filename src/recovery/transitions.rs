@@ -1,8 +1,8 @@
 //! The [`TRANSITIONS`] (state transitions) that a recipe can make, as printed by `airtcp explain`.
 //!
 //! For each part, the catalogue lists the conditions by which the part moves a sender, and the states in
-//! which it does so. Two parts together may rule out a move that each of them allows. So the result may
-//! include moves that never happen, but every possible move is in it.
+//! which it reacts to these conditions. Two parts may each allow a move that they prevent together. So the
+//! result contains every possible move, but may also contain moves that never happen.
 
 use std::collections::BTreeSet;
 
@@ -50,8 +50,8 @@ impl Recipe {
         }
     }
 
-    /// Returns whether `row` reacts to `condition`. A part that marks single segments as lost needs a
-    /// scoreboard for it.
+    /// Returns whether `row` reacts to `condition`. A part that marks single segments as lost reacts only
+    /// with a scoreboard.
     fn moves_by(&self, row: &Row, condition: Condition) -> bool {
         let has_scoreboard =
             || self.answer(Question::Repair).is_some_and(|repair| repair.needs.contains(&Need::Sack));

@@ -14,7 +14,8 @@ pub enum Truth {
     Begins,
     /// A packet was lost.
     Lost {
-        /// Its position, counted as in the decision trace: the SYN is at 0, the first data byte at 1.
+        /// The position of the packet, counted as in the decision trace: the SYN is at 0, the first data byte
+        /// at 1.
         offset: u64,
         /// Length in sequence space.
         len: u64,

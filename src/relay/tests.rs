@@ -20,7 +20,7 @@ struct Scripted {
     taken: Vec<u8>,
     shut: u32,
     reset: u32,
-    /// Bytes that were read from it.
+    /// Bytes that the relay has read from this end.
     bytes_read: usize,
 }
 
@@ -235,7 +235,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// The bytes that the test has each leg send. Neighbouring bytes differ, and so do the two legs.
+/// The bytes that each leg sends. Neighbouring bytes differ, and the two legs send different bytes.
 #[derive(Default)]
 struct Sent {
     radio: Vec<u8>,

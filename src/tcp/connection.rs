@@ -33,10 +33,10 @@ use crate::profile::{Profile, ShutRead};
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
 
-/// One connection. [`Host::connection`](crate::host::Host::connection) gives read access to it; commands go
-/// through the host.
+/// One connection. [`Host::connection`](crate::host::Host::connection) gives read access to a connection;
+/// commands go through the host.
 ///
-/// It routes segments, commands and deadlines to its parts. Each part owns its state.
+/// The connection routes segments, commands and deadlines to its parts. Each part owns its state.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) local: SocketAddr,
@@ -172,7 +172,7 @@ impl Connection {
         }
         match self.state() {
             // §3.10.4 queues a CLOSE in SYN-RECEIVED until the handshake completes. A half-close in SYN-SENT
-            // is queued as well: written data is sent (§3.9.1.4), and the peer's data can still be read.
+            // is also queued: written data is sent (§3.9.1.4), and the peer's data can still be read.
             State::SynSent | State::SynReceived => {
                 self.sender.finish();
                 self.release_syn();
@@ -196,7 +196,7 @@ impl Connection {
 
     /// Returns true if new data is answered with a RST, because the application has closed both directions
     /// (RFC 9293 §3.6.1). If reading was shut down but the socket is still open, a profile that discards data
-    /// continues to do so.
+    /// still discards it.
     pub(super) fn refuses_data(&self) -> bool {
         let both_shut = self.receiver.is_shut() && self.sender.is_finished();
         self.cx.lifecycle.is_orphaned()

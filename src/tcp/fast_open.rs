@@ -13,8 +13,8 @@ pub(crate) use keys::Validity;
 
 use super::socket::State;
 
-/// Maximum length of the options of a segment. A SYN with data has space for all of them, because middleboxes
-/// may add some (Linux, tcp_send_syn_data()).
+/// Maximum length of the options of a segment. A SYN with data leaves space for 40 bytes, because middleboxes
+/// may add options (Linux, tcp_send_syn_data()).
 pub(super) const OPTION_SPACE: u64 = 40;
 
 /// Number of timeouts in a row before the one that indicates a black hole.
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
 pub(crate) enum SynText {
     /// None: the SYN only requests a cookie.
     None,
-    /// The first write of the application, as far as it fits into one segment for a server with this MSS.
+    /// The first write of the application, cut to one segment for a server with this MSS.
     UpTo { mss: u16 },
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Report {
     NoBlackHole,
 }
 
-/// The reason why the data in a SYN was not acknowledged with it (Linux, `tcpi_fastopen_client_fail`).
+/// The reason why the SYN's acknowledgment did not cover its data (Linux, `tcpi_fastopen_client_fail`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FastOpenFailure {
     /// No cookie of the server is known.
@@ -129,7 +129,7 @@ pub(super) struct Server {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ServerStage {
     /// The SYN,ACK has not been acknowledged. Unlike other SYNs, it is not in the list of data in flight,
-    /// because it must not count against the initial window of the data after it.
+    /// because it must not count against the initial window of the data that follows.
     Pending {
         option: Option<FastOpenOption>,
         /// The time of its first transmission, and the number of transmissions.
@@ -321,7 +321,7 @@ impl FastOpen {
     }
 
     /// Processes the end of the connection (Linux, tcp_fastopen_active_disable_ofo_check()). `has_only_fin`
-    /// is true if the peer's FIN has arrived, and data before it is missing.
+    /// is true if the peer's FIN has arrived, but earlier data is missing.
     pub(super) fn on_end(&mut self, has_received: bool, has_only_fin: bool) {
         let Some(client) = self.client_mut() else { return };
         if !has_received && has_only_fin {
@@ -331,7 +331,8 @@ impl FastOpen {
         }
     }
 
-    /// Returns true if the data in the SYN of either end was acknowledged with it (TCPI_OPT_SYN_DATA).
+    /// Returns true if the SYN's acknowledgment, in either direction, also covered its data
+    /// (TCPI_OPT_SYN_DATA).
     pub(super) fn syn_text_acked(&self) -> bool {
         match self {
             Self::Client(client) => client.stage == ClientStage::Open { text_acked: Some(true) },
@@ -345,7 +346,7 @@ impl FastOpen {
         self.client().is_none_or(|client| client.stage == ClientStage::Ready)
     }
 
-    /// Returns the data that the SYN may carry, while it waits for it.
+    /// Returns the data that the SYN may carry, while the SYN waits for this data.
     pub(super) fn text_while_waiting(&self) -> Option<SynText> {
         self.client()
             .filter(|client| client.stage == ClientStage::WaitsForData)

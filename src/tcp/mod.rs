@@ -1,4 +1,5 @@
-//! One TCP connection (RFC 9293), sans-I/O: bytes and time go in, bytes and the next deadline come out.
+//! One TCP connection (RFC 9293), sans-I/O: its input is bytes and time, its output bytes and the next
+//! deadline.
 //!
 //! | module | contents |
 //! |---|---|
@@ -6,7 +7,7 @@
 //! | `connection::input` | processing of segments: RFC 9293 §3.10.7, step by step |
 //! | `connection::output` | the order of segments, and their headers |
 //! | `connection::deadlines` | the order in which deadlines are handled |
-//! | `connection::time_wait` | TIME-WAIT, and the rules of the profiles for it |
+//! | `connection::time_wait` | TIME-WAIT, and its rules in the profiles |
 //! | `connection::request` | half-open connections of the profile `linux` |
 //! | `connection::stateless` | handshakes for which no state is kept |
 //! | `connection::{events, fast_open, icmp, info}` | its log events, data in the SYN, ICMP errors, reported state |

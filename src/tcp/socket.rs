@@ -8,7 +8,8 @@ use super::fast_open::keys::FastOpenKeys;
 use super::icmp::Unreachable;
 use crate::profile::{MtuProbing, OpeningErrors, Profile};
 
-/// The states of RFC 9293 §3.3.2. LISTEN belongs to the host, because no connection exists in it.
+/// The states of RFC 9293 §3.3.2. LISTEN is missing, because a listener is not a connection: the host has the
+/// listeners.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// No connection: it has ended, or never began.
@@ -259,7 +260,7 @@ impl SocketOptions {
         }
     }
 
-    /// Returns R1, R2 and the user timeout, as far as they are set.
+    /// Returns R1, R2 and the user timeout. An unset value is `None`.
     pub(crate) fn patience(&self) -> Patience {
         self.patience.as_deref().copied().unwrap_or_default()
     }

@@ -37,10 +37,10 @@ pub trait Attribute: std::fmt::Debug + Send {
     /// trace. `None` means that the cause is not known yet. It will be known when SND.UNA reaches the
     /// segment.
     ///
-    /// The engine asks when an episode begins and when a probe repaired a loss. In an episode attributed to
-    /// the radio link, it also asks about each further hole before the retransmission, and a hole without a
-    /// known cause waits. At a timeout, it asks only the judges unless
-    /// [`judges_timeouts`](Attribute::judges_timeouts) returns true.
+    /// The engine calls this function when an episode begins and when a probe repaired a loss. In an episode
+    /// attributed to the radio link, the engine also calls it for each further hole before the
+    /// retransmission, and a hole without a known cause waits. At a timeout, only the judges are consulted
+    /// unless [`judges_timeouts`](Attribute::judges_timeouts) returns true.
     fn cause(&mut self, view: &View<'_>, lost: u64) -> Option<(Cause, &'static str)>;
 
     /// Returns whether the attribution also applies to timeouts. If so, a timeout attributed to the radio

@@ -11,8 +11,8 @@
 //! for SRTT) and computes the power as W/RTT². The delay at the knee is the smoothed RTT of the window with
 //! the highest power. Samaraweera's own estimator is not reproduced.
 //!
-//! Choice: Ni et al. 2002 mention no tolerance, so the default is zero. Half of the samples at the knee
-//! exceed their own mean; `ncpld-tolerance` allows for them.
+//! Choice: Ni et al. 2002 mention no tolerance, so the default is zero. But half of the samples at the knee
+//! exceed their own mean; `ncpld-tolerance` prevents wrong verdicts about such samples.
 //!
 //! Choice: The delay at a loss is the last RTT sample before the loss.
 

@@ -45,7 +45,7 @@ const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 
 #[test]
 fn loss_before_first_measurement_is_congestion() {
-    // `ntg` and `ndg` compare two windows, so one RTT sample is not enough for them.
+    // `ntg` and `ndg` compare two windows, so one RTT sample is not enough.
     for (judge, acked) in [("vegas", 0), ("ncpld", 0), ("ntg", 1), ("ndg", 1)] {
         let mut sender = BareSender::new(&format!("reno+{judge}")).under_way(10.0, 8.0, ms(100));
         sender.wait(ms(100));

@@ -29,7 +29,7 @@
 //! reduced after all.
 //!
 //! Choice: As in the paper, the base station's record is about bytes and not about transmissions. If the
-//! original passed the base station and the *retransmission* is lost before it, the loss is attributed to the
+//! original passed the base station and the *retransmission* did not reach it, the loss is attributed to the
 //! link after the base station.
 //!
 //! Choice: `sack` knows several holes at once, but a mark is about the first one only. While all known holes

@@ -1,4 +1,5 @@
-//! A row of the catalogue: a name, the question that it answers, and how to build it into a sender.
+//! A row of the catalogue: a name, the question that the algorithm answers, and the function that builds it
+//! into a sender.
 
 use crate::profile::{Profile, ProfileName};
 use crate::recovery::attribute::Attribute;
@@ -167,7 +168,7 @@ pub struct Row {
     pub needs: &'static [Need],
     /// Information that other parts of a recipe no longer require because of this row.
     pub replaces: &'static [Need],
-    /// Reason why one episode may reduce the window more than once. `None` if it may not.
+    /// Reason why one episode may reduce the window more than once. `None`: at most one reduction.
     pub reduces_again: Option<&'static str>,
     /// Conditions for a change of state that the row adds to a sender ([`TRANSITIONS`](crate::recovery::TRANSITIONS)).
     pub conditions: &'static [Condition],
@@ -177,14 +178,14 @@ pub struct Row {
     /// The answer to another question that the row requires. If a recipe does not name it, the recipe gets it
     /// implicitly. `None` if the row works with any answer.
     pub with: Option<&'static str>,
-    /// A different algorithm that some profiles mean by the name, and the condition for it.
+    /// A different algorithm that the name means in some profiles, and the condition that selects it.
     pub dialect: Option<(IsMeant, &'static Self)>,
     /// Whether this is the default answer to its question.
     pub is_default: bool,
     /// Whether the detector judges each segment separately, and marks it as lost on the scoreboard of RFC 6675.
-    /// No segment is retransmitted before it is declared lost, even without new data to send (NextSeg rules 3
+    /// Only segments declared lost are retransmitted, even without new data to send (NextSeg rules 3
     /// and 4 do not apply). The 1996 dialect of `sack` ignores these marks, so the recipe then uses the
-    /// RFC 6675 dialect, whatever the profile says.
+    /// RFC 6675 dialectin every profile.
     pub marks_segments: bool,
     /// Properties of a repair.
     pub repair: repair::Traits,
@@ -360,7 +361,7 @@ impl Row {
         }
     }
 
-    /// Returns whether the algorithm does not work without this information, because it needs it itself or
+    /// Returns whether the algorithm depends on this information: it needs the information itself, or it
     /// [works with](Self::works_with) an answer that needs it.
     #[inline]
     pub(crate) fn requires(&self, need: Need) -> bool {

@@ -16,7 +16,7 @@
 //! Choice: Each first hole has its own wait. When it is over, all segments for which IsLost() holds by then
 //! are lost.
 //!
-//! Choice: Without a scoreboard, duplicate ACKs release at most as many new segments as were outstanding,
+//! Choice: Without a scoreboard, duplicate ACKs release at most one new segment per outstanding segment,
 //! because the sender's segments cannot cause more duplicate ACKs.
 //!
 //! Choice: The retransmission timer is unchanged. If it fires before the wait is over, it has waited long

@@ -20,8 +20,8 @@
 //!
 //! Danger: If a radio link retransmits damaged blocks and delivers packets out of order (ARQ without
 //! in-sequence delivery), late segments cause duplicate ACKs. A return path that duplicates ACKs looks the
-//! same. Three duplicate ACKs tolerate this, one does not. The window stays as it is, so the cost is one
-//! spurious retransmission.
+//! same. A threshold of three duplicate ACKs tolerates this, and a threshold of one fails. The window is not
+//! reduced, so the cost is one spurious retransmission.
 
 use airwire::marks::{DB, OB, RadioPath};
 use airwire::segment::Flags;

@@ -2,7 +2,7 @@
 //! cannot arrive, and a loss would have to wait for the retransmission timer.
 //!
 //! If fewer than four segments are outstanding (`oseg`) and no new data can be sent, ER_thresh = oseg - 1
-//! duplicate ACKs suffice, as many as the segments after the hole can cause. With a scoreboard, ER_thresh
+//! duplicate ACKs are enough: the segments after the hole cannot cause more. With a scoreboard, ER_thresh
 //! SACKed segments are needed instead. New data cannot be sent if the application has written none or the
 //! receiver's window is full. A full congestion window does not count, because Limited Transmit (RFC 3042)
 //! covers that case.

@@ -1,9 +1,10 @@
 //! Duplicate ACKs of a connection without SACK, as Linux 6.18 counts them. Each one represents a segment that
 //! the receiver holds out of order (`sacked_out`, tcp_add_reno_sack()).
 //!
-//! One outstanding segment must be missing, or as many as are marked lost. If there are more duplicate ACKs
-//! than the other segments can cause, Linux assumes reordering. The number of outstanding segments then
-//! becomes DupThresh for the rest of the connection, even if it is lower (tcp_check_reno_reordering()).
+//! At least one outstanding segment must be missing, and all segments marked lost. If there are more
+//! duplicate ACKs than the other segments can cause, Linux assumes reordering. The number of outstanding
+//! segments then becomes DupThresh for the rest of the connection, even if it is lower
+//! (tcp_check_reno_reordering()).
 
 use super::three_dupacks::judge;
 use super::{Detect, MAX_REORDERING, MeasuredReordering, Traits, Verdict};
@@ -45,8 +46,8 @@ impl Detect for EmulatedSacks {
 impl EmulatedSacks {
     fn count(&mut self, view: &View<'_>, ack: &Ack) {
         if ack.advances() {
-            // tcp_remove_reno_sacks(): the first acknowledged segment filled the hole, and duplicate ACKs have
-            // announced the others.
+            // tcp_remove_reno_sacks(): the first acknowledged segment filled the hole, and duplicate ACKs
+            // have announced the other acknowledged segments.
             self.sacked_out = self.sacked_out.saturating_sub(ack.acked.segments.saturating_sub(1));
             self.check_reordering(view, ack.acked.segments);
             if view.cc.state() != RecoveryState::Recovery {

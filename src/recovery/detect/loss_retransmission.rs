@@ -2,9 +2,9 @@
 //! retransmissions by counting duplicate ACKs.
 //!
 //! Every segment that arrives out of order causes one duplicate ACK. Segments outstanding at the time of the
-//! retransmission can cause only a limited number. Any more must come from segments sent after the
-//! retransmission. When DupThresh more have arrived, the retransmission is lost. The segment is retransmitted
-//! once more, and the window stays as it is.
+//! retransmission can cause only a limited number. Segments sent after the retransmission cause all further
+//! ones. When DupThresh more have arrived, the retransmission is lost. The segment is retransmitted once
+//! more, and the window is not reduced.
 //!
 //! - In fast recovery (Lin and Kung), the condition is dupacks == segments outstanding when recovery began +
 //!   DupThresh.
@@ -16,10 +16,10 @@
 //! The detector is consulted after the primary detector and acts once per retransmission. The receiver only
 //! has to respond to out-of-order segments immediately (RFC 5681 §4.2).
 //!
-//! Choice: Neither paper says how to count after a partial ACK, when the next hole is retransmitted. Here,
-//! each retransmission has its own limit: the number of segments sent before it in this episode. All ACKs
-//! since the beginning of the episode count, including partial ACKs, because each means that one segment left
-//! the network.
+//! Choice: The papers do not define the count after a partial ACK, when the next hole is retransmitted. Here,
+//! each retransmission has its own limit: the number of segments sent earlier in this episode. All ACKs since
+//! the beginning of the episode count, including partial ACKs, because each means that one segment left the
+//! network.
 
 use super::retransmissions::{RetransmissionState, Retransmissions, all_but_the_head, right_edge};
 use super::{Detect, Verdict};

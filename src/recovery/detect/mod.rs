@@ -68,8 +68,8 @@ pub enum Verdict {
         /// The reason.
         why: &'static str,
     },
-    /// The first unacknowledged segment was retransmitted in this episode, and the retransmission is lost as
-    /// well.
+    /// The first unacknowledged segment was retransmitted in this episode, and the retransmission is also
+    /// lost.
     RetransmittedHead {
         /// Whether this starts a new episode, which reduces the window (RFC 5681 §4.3).
         new_episode: bool,
@@ -160,7 +160,7 @@ pub struct Traits {
     /// The delivered segments that open the window.
     pub opens: Opens,
     /// The detector's own timer replaces the retransmission timer, which does not fire before this time has
-    /// passed. `None` leaves the retransmission timer as it is.
+    /// passed. `None` leaves the retransmission timer unchanged.
     pub timer_floor: Option<Duration>,
     /// The detector's timers and the retransmission timer are one timer, as in Linux. When the detector's wait
     /// ends without a probe, the retransmission timer counts from the transmission of the first outstanding
@@ -225,7 +225,7 @@ pub trait Detect: std::fmt::Debug + Send {
     /// that are outstanding now.
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict;
 
-    /// Called when an episode begins, whichever detector found the loss. cwnd and ssthresh still have their
+    /// Called when an episode begins, after a verdict of any detector. cwnd and ssthresh still have their
     /// old values.
     fn on_episode(&mut self, _view: &View<'_>) {}
 
@@ -247,7 +247,7 @@ pub trait Detect: std::fmt::Debug + Send {
     }
 
     /// Returns the number of duplicate ACKs that each release a new segment, for a sender without a
-    /// scoreboard (extended Limited Transmit, RFC 4653). `None` leaves Limited Transmit as it is.
+    /// scoreboard (extended Limited Transmit, RFC 4653). `None` leaves Limited Transmit unchanged.
     fn answered_dupacks(&self, _view: &View<'_>) -> Option<u32> {
         None
     }

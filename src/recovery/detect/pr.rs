@@ -9,14 +9,14 @@
 //! segments are lost, the losses are *extreme*: cwnd is 1, mxrtt is at least one second and doubles with
 //! every further drop, and nothing is sent for that long.
 //!
-//! An unmodified kernel receiver suffices. Since SACK shows which segments arrived, the behaviour depends on
+//! An unmodified kernel receiver is enough. Since SACK shows which segments arrived, the behaviour depends on
 //! the repair:
 //!
 //! - With `sack`, each segment has its own timer, as in the paper. SACKed segments make room for new ones
 //!   while the sender waits for a hole.
-//! - With `newreno`, a cumulative ACK says nothing about segments after a hole, so all of them look overdue
-//!   together with the hole. The detector judges only the first segment, and the repair finds the others by
-//!   partial ACKs.
+//! - With `newreno`, a cumulative ACK does not show which segments after a hole arrived, so all look overdue
+//!   together with the hole. The detector judges only the first segment, and the repair finds further holes
+//!   by partial ACKs.
 //! - With `reno` and `tahoe`, the detector also judges only the first segment. Reno leaves recovery at the
 //!   next hole of the burst. This hole is memorized, so it is retransmitted at once without another
 //!   reduction. Tahoe restarts at every drop.
@@ -86,7 +86,7 @@ pub(crate) struct Pr {
     extreme: Option<Extreme>,
     /// Time of the last ACK that showed an arrival, whether or not it was of new data.
     last_arrival: Option<Instant>,
-    /// Time of the last timeout. The scoreboard may have discarded what was SACKed before it.
+    /// Time of the last timeout. The scoreboard may have discarded earlier SACKs.
     timeout: Option<Instant>,
     /// mxrtt plus the allowance for a delayed ACK.
     patience: Duration,
@@ -209,7 +209,7 @@ impl Pr {
             // age of the hole.
             ack.rtt
         } else if view.handshake.scoreboard {
-            // The hole does not delay SACKs of data after it, so they are valid samples.
+            // The hole does not delay SACKs of later data, so such SACKs are valid samples.
             let newest = ack.originals.newest.map(|delivery| delivery.sent_at);
             newest.filter(|sent_at| self.timeout < Some(*sent_at)).map(|sent_at| view.now - sent_at)
         } else {

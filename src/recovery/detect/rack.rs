@@ -5,8 +5,8 @@
 //! This file implements §6: RACK.segment (`xmit_ts`, `end_seq`), RACK.rtt, RACK.min_RTT, RACK.fack and the
 //! reordering window. [`tlp`] implements §7. Time replaces counting, so a lost retransmission is detected
 //! like any other lost segment, and reordering within the window does no harm. The window is initially a
-//! quarter of the smallest RTT. Until reordering is seen, DupThresh SACKed segments also suffice (§6.2 step
-//! 4).
+//! quarter of the smallest RTT. Until reordering is observed, DupThresh SACKed segments are also enough (§6.2
+//! step 4).
 //!
 //! RACK works only with the repair `sack`, because the scoreboard shows which segments have arrived. An
 //! unmodified kernel receiver sends everything that RACK needs: SACK, D-SACK (enabled in every distribution)
@@ -27,7 +27,7 @@
 //!
 //! Choice: If the profile clears the scoreboard at a timeout, RACK.fack is reset too.
 //!
-//! In the profile `linux` (Linux 6.18), RACK learns more about reordering than the RFC says:
+//! In the profile `linux` (Linux 6.18), RACK has more rules about reordering than in the RFC:
 //!
 //! - RACK.rtt is the age of the last segment in sequence that an ACK delivers, not of the most recently sent
 //!   one (tcp_rack_advance(), called by tcp_sacktag_one() and then by tcp_clean_rtx_queue()). Segments
@@ -36,7 +36,7 @@
 //!   (tcp_sacktag_one()).
 //! - A late original that had already been retransmitted counts as reordering (tcp_try_undo_partial()). The
 //!   undo algorithm `undo-linux` reports it.
-//! - D-SACKs widen the window only if reordering has been seen, and only if they are not about a probe
+//! - D-SACKs widen the window only after observed reordering, and only if they are not about a probe
 //!   (tcp_dsack_seen()). A spurious recovery does not count towards the sixteen that narrow the window
 //!   (tcp_try_undo_recovery()).
 //! - A probe that is outstanding does not prevent the timer of the next one, whose expiry sends nothing

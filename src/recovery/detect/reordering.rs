@@ -32,7 +32,7 @@ struct WatchedRetransmission {
 /// The smallest DupThresh with which an overtaken segment would not have been declared lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Overtaken {
-    /// The segment arrived before it was retransmitted.
+    /// The segment was not retransmitted before its arrival.
     pub(super) in_time: Option<u32>,
     /// The segment was retransmitted, and the receiver reported the retransmission as a duplicate.
     pub(super) in_vain: Option<u32>,

@@ -1,8 +1,8 @@
 //! Counts transmissions and ACKs for detectors that look for lost retransmissions.
 //!
-//! Every segment that arrives out of order causes one ACK (RFC 5681 §4.2), and so does every segment that
-//! fills a hole. If more ACKs arrive than segments were sent before a retransmission, a segment sent after it
-//! has arrived. Lost or delayed ACKs postpone this conclusion, but do not make it wrong.
+//! Every segment that arrives out of order or fills a hole causes one ACK (RFC 5681 §4.2). If more ACKs
+//! arrive than segments were sent before a retransmission, a segment sent after the retransmission has
+//! arrived. Lost or delayed ACKs postpone this conclusion, but do not make it wrong.
 
 use std::collections::BTreeMap;
 

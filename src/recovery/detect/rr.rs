@@ -1,5 +1,5 @@
 //! RR-TCP (Zhang, Karp, Floyd, Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICNP 2003; Lai et al.
-//! 2013, §II-A). Adapts DupThresh to the reordering seen on the path.
+//! 2013, §II-A). Adapts DupThresh to the reordering on the path.
 //!
 //! Each segment that was overtaken and arrived yields a reordering length: the DupThresh with which it would
 //! not have been declared lost. If the segment was retransmitted, only a D-SACK proves that it was not lost.

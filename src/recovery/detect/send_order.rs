@@ -44,7 +44,7 @@ impl SendOrder {
 
     /// Returns the earliest transmission in flight.
     pub(super) fn first<'a>(&mut self, flight: &'a Flight) -> Option<(OrderedTransmission, &'a Sent)> {
-        // Frees the memory of an idle connection.
+        // An idle connection needs no memory here.
         if flight.is_empty() {
             self.0 = VecDeque::new();
         }

@@ -67,7 +67,7 @@ impl Sifest {
         Self { choices: Choices::new(arguments), ..Self::default() }
     }
 
-    /// Returns the number of duplicate ACKs that suffice according to the estimate.
+    /// Returns the number of duplicate ACKs that are enough according to the estimate.
     fn enough(&self) -> u64 {
         let estimated = self.sifest.saturating_sub(1);
         let estimated = match self.choices.least {
@@ -80,7 +80,7 @@ impl Sifest {
         }
     }
 
-    /// Returns the number of duplicate ACKs that suffice without the estimate.
+    /// Returns the number of duplicate ACKs that are enough without the estimate.
     fn fixed_threshold(&self, view: &View<'_>) -> u64 {
         let fixed = u64::from(view.rules.detection.dup_thresh);
         match self.choices.in_vain {

@@ -1,4 +1,4 @@
-//! Processing of ACKs: their meaning for the last timeout, for a repair in progress, and for the window.
+//! Processing of ACKs and their effect on the last timeout, on a repair in progress and on the window.
 
 use super::*;
 

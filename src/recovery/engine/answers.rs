@@ -97,7 +97,7 @@ impl Answers {
         self.add_ons.map(|add_ons| add_ons.judges).unwrap_or_default()
     }
 
-    /// Replaces an answer by the default one if it does not work without `need`. Returns the replaced answer
+    /// Replaces an answer that depends on `need` by the default one. Returns the replaced answer
     /// and the name of the default one.
     pub(super) fn fall_back(
         &mut self,

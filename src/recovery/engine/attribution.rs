@@ -1,4 +1,4 @@
-//! Attribution of losses, and episodes that keep the window because of it.
+//! Attribution of losses, and episodes that keep the window because the radio link caused the loss.
 
 use super::*;
 
@@ -34,9 +34,9 @@ impl Event<'_, '_> {
         }
     }
 
-    /// Returns the window to reduce from if an episode was attributed to the radio link and congestion caused
-    /// a further loss in it. FlightSize is too large then, because duplicate ACKs have released new segments
-    /// at the full rate.
+    /// Returns the window to reduce from if congestion caused a further loss in an episode that was
+    /// attributed to the radio link. FlightSize is too large then, because duplicate ACKs have released new
+    /// segments at the full rate.
     pub(super) fn kept_window_to_reduce(&self) -> Option<f64> {
         self.cc.kept_window().map(|kept| kept.min(self.view().flight_size()))
     }

@@ -10,7 +10,7 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// Timeouts with data outstanding.
     pub timeouts: u64,
-    /// Timeouts by the number of duplicate ACKs before them: 0, 1, 2, and 3 or more (Pan et al. 2004, §4.1,
+    /// Timeouts by the number of preceding duplicate ACKs: 0, 1, 2, and 3 or more (Pan et al. 2004, §4.1,
     /// x-dupack).
     pub timeouts_by_dupacks: [u32; 4],
     /// Timeouts after all segments outstanding in the current pass, except the first, had caused a duplicate

@@ -188,7 +188,7 @@ impl Event<'_, '_> {
         let outstanding = view.segments(view.flight.outstanding());
         let limited = view.segments(self.in_flight(&view)) + 1.0 > view.cc.cwnd;
         let (una, max) = (view.flight.una(), view.flight.max());
-        // A retransmission uses the window only if new data waits for it (Linux 6.18, tcp_write_xmit()).
+        // A retransmission uses the window only if new data waits (Linux 6.18, tcp_write_xmit()).
         let uses = is_new || limited && view.unsent > 0;
         let cc = &mut self.sender.cc;
         let larger = !cc.cwnd_limited && outstanding > cc.peak_flight;

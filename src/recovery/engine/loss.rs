@@ -48,8 +48,8 @@ impl Event<'_, '_> {
         self.begin_episode_for_remaining_losses()
     }
 
-    /// Starts an episode for segments that were sent after `recover` of an episode and declared lost before
-    /// it ended. Detectors do not report them again.
+    /// Starts an episode for segments that were sent after `recover` of the ended episode and declared lost
+    /// during that episode. Detectors do not report these segments again.
     fn begin_episode_for_remaining_losses(&mut self) -> Found {
         let flight = &self.path.flight;
         // During a go-back-N pass, everything counts as lost and is retransmitted anyway.
@@ -200,7 +200,7 @@ impl Event<'_, '_> {
         self.note_lost(by, una, 1, why);
         if new_episode {
             // RFC 5681 §4.3: the window is reduced again, from its value after the first reduction.
-            // FlightSize would still include everything that was outstanding before it.
+            // FlightSize would still include everything that was outstanding before the first reduction.
             let was_reduced = matches!(self.cc.state(), RecoveryState::Recovery | RecoveryState::Loss)
                 && self.cc.kept_window().is_none();
             let reduced_window = self.cc.cwnd.min(self.cc.ssthresh);

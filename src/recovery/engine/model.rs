@@ -5,8 +5,8 @@ use super::*;
 use crate::recovery::rate::Delivered;
 use crate::recovery::window::Model;
 
-// These functions are separate from the code that every sender runs per ACK and transmission, because few
-// senders have a model.
+// The functions of this file are separate from the code that every sender runs per ACK and transmission,
+// because few senders have a model.
 
 impl Recovery {
     /// Returns whether this sender's window uses rate samples.

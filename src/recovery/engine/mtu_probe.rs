@@ -19,8 +19,8 @@ pub(crate) enum ProbeRoom {
 }
 
 impl Recovery {
-    /// Returns whether the congestion window has room for a probe with `data` bytes. As long as it does not,
-    /// new data waits (Linux 6.18, tcp_mtu_probe()).
+    /// Returns whether the congestion window has room for a probe with `data` bytes. Without room, new data
+    /// waits (Linux 6.18, tcp_mtu_probe()).
     pub(crate) fn room_for_mtu_probe(&self, path: &Path<'_>, data: u64) -> ProbeRoom {
         let is_open = matches!(self.cc.episode, Episode::Open(_));
         let is_in_order = self.cc.dupacks() == 0 && path.flight.sacked().segments == 0;
@@ -44,7 +44,7 @@ impl Recovery {
     }
 
     /// Processes the transmission of a probe. A window that counts segments shrinks by one, because the probe
-    /// is longer than the others (Linux 6.18, tcp_mtu_probe()).
+    /// is longer than other segments (Linux 6.18, tcp_mtu_probe()).
     pub(crate) fn on_mtu_probe(&mut self, now: Instant) {
         if self.profile.recovery.accounting == Accounting::Segments {
             let (cwnd, ssthresh) = (self.cc.cwnd - 1.0, self.cc.ssthresh);
@@ -78,7 +78,7 @@ impl Recovery {
 }
 
 impl Event<'_, '_> {
-    /// Records the loss at `offset` if a probe was lost there and nothing before it (Linux 6.18,
+    /// Records the loss at `offset` if a probe was lost there and no earlier segment was lost (Linux 6.18,
     /// tcp_fastretrans_alert()), and restores the window. Returns whether a probe was lost.
     pub(super) fn note_lost_mtu_probe(&mut self, offset: u64) -> bool {
         let is_probe = |head: &&Sent| head.start == offset && head.probes_mtu && head.transmissions == 1;

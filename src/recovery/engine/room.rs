@@ -38,8 +38,8 @@ impl Recovery {
 
     /// Returns whether the congestion window permits `len` bytes of new data.
     pub(crate) fn may_send_new(&self, path: &Path<'_>, len: u64) -> bool {
-        // A window of less than one segment must not stop a connection with nothing outstanding (RFC 5681
-        // §3.1).
+        // RFC 5681 §3.1: a window of less than one segment must not stop a sender that has no data
+        // outstanding.
         let room = || path.flight.is_empty() || self.has_room(path, len);
         self.is_probing() || (self.allowance.burst != Some(0) && !self.is_paused(path) && room())
     }
@@ -129,9 +129,9 @@ impl Recovery {
         self.cc.episode.paused_until().is_some_and(|until| path.now < until)
     }
 
-    /// Returns the amount that counts against the window: `pipe` while a patient detector waits, otherwise
-    /// the repair's count. A model's window always applies to `pipe` (C.inflight, draft-ietf-ccwg-bbr-06
-    /// §2.4).
+    /// Returns the amount that counts against the window: `pipe` while a detector delays its verdict,
+    /// otherwise the repair's count. A model's window always applies to `pipe` (C.inflight,
+    /// draft-ietf-ccwg-bbr-06 §2.4).
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
         match view.cc.episode.kept() {
             Some(kept) => self.in_flight_with_unattributed(view, kept),
@@ -253,8 +253,8 @@ impl Event<'_, '_> {
     }
 
     fn if_window_permits(&self, start: u64) -> Option<(u64, TransmissionKind)> {
-        // A FIN takes no room in the network, and after an ICMP "too big" the segment is split before it is
-        // sent.
+        // A FIN takes no room in the network, and after an ICMP "too big" the segment is split before
+        // transmission.
         let len = self.path.flight.segment_at(start)?.len().min(self.path.smss);
         let kind = match self.cc.episode {
             Episode::Loss(

@@ -79,8 +79,8 @@ fn timeout_in_recovery_counts_segments_of_limited_transmit() {
     assert_eq!(sender.cc().ssthresh, 6.0);
 }
 
-/// RFC 3168 §6.1.2: the reduction covers the data sent before it. The ACK of exactly that data still carries
-/// the old echo.
+/// RFC 3168 §6.1.2: the reduction covers the data sent before the reduction. The ACK of exactly this data
+/// still carries the old echo.
 #[test]
 fn ecn_reduction_covers_only_data_sent_before_it() {
     let echo = || Ack { ece: true, ..Ack::default() };
@@ -290,7 +290,7 @@ impl Model {
             self.window_ends
         );
         if now.0 > reductions {
-            // Segments sent before the reduction belong to the window of data that was reduced for.
+            // Segments sent before the reduction belong to the window of data that caused the reduction.
             self.window_ends = self.sender.cc().recover.unwrap_or_default().max(self.max_before);
         }
         if now.2 > undone || now.1 > timeouts {

@@ -1,4 +1,4 @@
-//! Expiry of the retransmission timer, and the meaning of later ACKs for it.
+//! Expiry of the retransmission timer, and the conclusions from later ACKs about the timeout.
 
 use super::*;
 

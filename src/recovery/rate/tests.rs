@@ -210,7 +210,7 @@ fn lost_segment_is_reported_once_with_its_flight() {
     let lost = line.with(|sampler, view| sampler.newly_lost(view));
     assert_eq!(lost.len(), 1);
     assert_eq!(lost[0].lost, 1.0, "the two losses before it are not counted twice");
-    // The rest arrives, and so does segment 3.
+    // The rest and segment 3 arrive.
     let sample = line.ack(10, &[]);
     assert_eq!(sample.totals.lost, 3.0);
     assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());

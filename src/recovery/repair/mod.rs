@@ -1,5 +1,5 @@
-//! **What to retransmit?** A repair decides how an episode begins, what each ACK means to it, and which
-//! segment is retransmitted next.
+//! **What to retransmit?** A repair decides how an episode begins, what each ACK means, and which segment is
+//! retransmitted next.
 
 mod newreno;
 mod reno;
@@ -24,8 +24,8 @@ pub enum Entry {
     Restart,
     /// Fast recovery.
     Recover {
-        /// Number of segments that have left the network according to the duplicate ACKs. The window is
-        /// inflated by it.
+        /// Number of segments that have left the network according to the duplicate ACKs, by which the window
+        /// is inflated.
         inflation: f64,
     },
 }
@@ -35,7 +35,7 @@ pub enum Entry {
 pub enum RepairStep {
     /// The ACK has no effect.
     Wait,
-    /// This number of further segments has left the network. The window is inflated by it.
+    /// This number of further segments has left the network, and inflates the window.
     Inflate(f64),
     /// The ACK acknowledges new data, but the episode continues.
     Partial {
@@ -58,7 +58,8 @@ pub enum RepairStep {
 pub struct Traits {
     /// Limited Transmit does not count duplicate ACKs, because [`Repair::in_flight`] excludes SACKed data.
     pub limited_transmit_by_sack: bool,
-    /// Duplicate ACKs received before a timeout still count after it, if the profile says so (ns-2's Tahoe).
+    /// If the profile permits, duplicate ACKs received before a timeout still count after the timeout (ns-2's
+    /// Tahoe).
     pub keeps_dupacks_at_timeout: bool,
     /// The scoreboard lasts only for one fast recovery: outside it, every new ACK clears the scoreboard. After
     /// a timeout, every ACK does, and duplicate ACKs do not count (ns-2's Sack1).
@@ -106,9 +107,9 @@ pub trait Repair: std::fmt::Debug + Send {
         view.flight.passed()
     }
 
-    /// Returns the start of the segment to retransmit next, if the window has room for it. `None`: there is
-    /// none. Called in fast recovery, and while a segment is marked lost or a pass over the window is in
-    /// progress.
+    /// Returns the start of the segment to retransmit next, if the window has room. `None`: there is no
+    /// segment to retransmit. Called in fast recovery, and while a segment is marked lost or a pass over the
+    /// window is in progress.
     fn next(&mut self, view: &View<'_>) -> Option<u64> {
         view.flight.next_in_pass().map(|s| s.start)
     }

@@ -51,7 +51,7 @@ impl Repair for Sack1 {
         RepairStep::Partial { resend_head: false, deflation: PartialAckDeflation::All, restart_timer: true }
     }
 
-    /// The ACK that begins an episode releases the fast retransmission and nothing else.
+    /// The ACK that begins an episode releases only the fast retransmission.
     fn burst(&self, _view: &View<'_>, begins: bool) -> Option<u32> {
         begins.then_some(0)
     }

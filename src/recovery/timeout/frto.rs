@@ -14,7 +14,7 @@
 //! - Choice: without new data to send, conventional recovery continues (step 2b; Appendix A has
 //!   alternatives).
 //!
-//! It works with every receiver.
+//! The algorithm works with every receiver.
 
 use airwire::time::Instant;
 

@@ -14,8 +14,8 @@ use crate::recovery::{Ack, Handshake, What};
 /// the episode was spurious.
 const RARE: &str = "reno+dsack+ecn";
 
-/// Returns every catalogue entry that may cause a move, and every compatible pair of them, with and without
-/// ECN.
+/// Returns every catalogue entry that may cause a move, and every compatible pair of entries, with and
+/// without ECN.
 fn recipes() -> BTreeMap<String, Recipe> {
     let rows = catalogue::CATALOGUE.iter().filter(|row| row.question() != Question::Option);
     let mut words: Vec<&str> = rows.map(|row| row.name).collect();

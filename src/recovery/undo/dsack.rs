@@ -1,4 +1,4 @@
-//! D-SACK (RFC 3708): an episode was spurious if the receiver has reported every retransmission of it as a
+//! D-SACK (RFC 3708): an episode was spurious if the receiver has reported every retransmission as a
 //! duplicate (RFC 2883).
 //!
 //! All retransmissions between the beginning and the end of the episode count, both after a timeout and after
@@ -10,7 +10,7 @@
 //!
 //! RFC 3708 leaves the response open; this one follows RFC 4015 (`response.rs`). The last D-SACK arrives one
 //! round trip after the retransmission was sent, when recovery may already be over. Therefore:
-//! - Choice: an undo never reduces cwnd or ssthresh. Slow start, up to the former flight, restores the window
+//! - Choice: an undo never reduces cwnd or ssthresh. Slow start up to the previous flight restores the window
 //!   without a burst, as in Blanton and Allman 2002.
 //! - Choice: segments that still wait for retransmission are not retransmitted (RFC 4015 step (8)). The
 //!   segments retransmitted so far were not missing, and a real loss will be detected again.

@@ -11,12 +11,12 @@
 //! The response follows tcp_undo_cwr(): ssthresh returns to its old value, or to three quarters of the window
 //! if that is more. cwnd becomes twice the reduced ssthresh, but at most three segments more than the data in
 //! flight (tcp_moderate_cwnd()). Slow start restores the rest. The timer does not change. Inamura et al.
-//! (§3.1) write that Eifel "can adjust parameters for setting the RTO", but Linux does not.
+//! (§3.1) write that Eifel "can adjust parameters for setting the RTO", but Linux leaves the timer unchanged.
 //!
 //! - Choice: a fast retransmission is undone at the first ACK that shows the mistake. Linux waits for the end
 //!   of the episode.
-//! - Choice: a duplicate ACK proves nothing, as in later kernels, because it echoes an old timestamp whenever
-//!   a segment is missing.
+//! - Choice: a duplicate ACK proves nothing, as in later kernels, because every duplicate ACK at a hole
+//!   echoes an old timestamp.
 //! - Choice: nothing is undone after an ECN echo.
 
 use super::{Restore, Undo};
@@ -70,7 +70,7 @@ impl Undo for EifelLinux {
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Restore> {
         let episode = self.episode.as_ref().filter(|_| ack.advances())?;
-        // The peer sends 0 before it has seen a timestamp.
+        // A peer that has not received a timestamp sends 0.
         let echoed = ack.ecr.filter(|ecr| *ecr != 0 && !ack.ece).zip(episode.retrans_stamp);
         if echoed.is_none_or(|(ecr, stamp)| (ecr.wrapping_sub(stamp) as i32) >= 0) {
             self.episode.take_if(|episode| view.flight.una() >= episode.high_seq);

@@ -8,7 +8,7 @@
 //! - D-SACK: the receiver has reported as many duplicates as there were retransmissions (undo_retrans). After
 //!   a timeout, the next ACK of new data decides (tcp_process_loss()).
 //!
-//! A timeout in fast recovery belongs to the same episode: its retransmissions count together with the others
+//! A timeout in fast recovery belongs to the same episode: all retransmissions of both count together
 //! (tcp_enter_loss()). Tail loss probes do not count (tcp_send_loss_probe()).
 //!
 //! cwnd and ssthresh return to their old values, unless they have grown beyond them
@@ -44,7 +44,7 @@ struct WatchedEpisode {
     prior_ssthresh: f64,
     /// SND.UNA when the episode began.
     undo_marker: u64,
-    /// SND.MAX when the episode began, or at a later timeout in it.
+    /// SND.MAX when the episode began, or at a later timeout in the same episode.
     high_seq: u64,
     /// Retransmissions that the receiver has not reported as duplicates. `None`: there were none yet.
     undo_retrans: Option<u64>,

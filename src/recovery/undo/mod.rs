@@ -26,8 +26,8 @@ pub struct Restore {
     /// Whether to stop retransmitting and continue at SND.MAX.
     pub resume: bool,
     /// Whether the segments of the episode were only reordered, which the detector `rack` takes into account.
-    /// If the window is not restored, nothing more counts as lost and nothing is retransmitted before the
-    /// next ACK.
+    /// Without a restored window, no segment counts as lost any more, and the sender waits for the next ACK
+    /// before it retransmits.
     pub reordered: bool,
     /// New SRTT and RTTVAR, with which the timer is more cautious (RFC 4015 §3.2). `None`: they do not
     /// change.
@@ -46,7 +46,7 @@ pub trait Undo: std::fmt::Debug + Send {
     fn on_sent(&mut self, _departure: &Transmission) {}
 
     /// Returns the state to restore after this ACK. `None`: nothing is restored. A restored window already
-    /// includes this ACK, which does not open it further, unless the profile counts delivered data (Linux).
+    /// includes this ACK. The ACK opens it further only if the profile counts delivered data (Linux).
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Option<Restore> {
         None
     }

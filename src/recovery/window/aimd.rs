@@ -154,7 +154,7 @@ pub(super) fn exit_window(view: &View<'_>, target: f64) -> f64 {
     }
 }
 
-/// Returns whether the window was in use. Only then may it grow.
+/// Returns whether the window was in use, which is the condition for growth.
 pub(super) fn window_was_used(view: &View<'_>, ack: &Ack) -> bool {
     let before = view.segments(ack.flight_before);
     match view.rules.growth.limit {

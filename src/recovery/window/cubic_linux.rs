@@ -1,5 +1,5 @@
-//! CUBIC as in the Linux kernel (Linux 6.18, net/ipv4/tcp_cubic.c), which is older than RFC 9438 and differs
-//! from it:
+//! CUBIC as in the Linux kernel (Linux 6.18, net/ipv4/tcp_cubic.c), which is older than RFC 9438.
+//! Differences:
 //!
 //! - cwnd grows by one segment per `cnt` delivered segments. The cubic function determines `cnt`, at most 32
 //!   times per second while cwnd does not change. cwnd grows at most by half per round trip.

@@ -1,22 +1,22 @@
 //! HyStart as in the Linux kernel (Ha and Rhee, *Taming the elephants: new TCP slow start*, 2011; Linux 6.18,
-//! net/ipv4/tcp_cubic.c): slow start ends before it has filled the queue.
+//! net/ipv4/tcp_cubic.c): slow start ends before the queue is full.
 //!
 //! In each round trip, either of two signs shows that the path is full:
 //! - **ACK train**: ACKs follow each other within 2 ms for half of the minimum round-trip time since the
 //!   round began. The data in flight occupies the link for that time.
 //! - **Delay**: the minimum of the first eight round-trip times of this round exceeds the overall minimum by
-//!   an eighth of it (at least by 4 ms, at most by 16 ms).
+//!   one eighth (at least by 4 ms, at most by 16 ms).
 //!
 //! On either sign, ssthresh becomes cwnd. The search begins at a window of 16 segments and ends with the
 //! first sign. After that, slow start ends at ssthresh. A timeout resets the detection.
 //!
-//! It is an add-on to the window and does not change its growth. The receiver needs no special support, but
-//! delayed ACKs make the trains shorter.
+//! HyStart is an add-on to the window and does not change the window's growth. The receiver needs no special
+//! support, but delayed ACKs make the trains shorter.
 //!
 //! - Choice: pacing stretches a train to twice its length. With pacing, the threshold is therefore the whole
 //!   minimum round-trip time, plus at most one millisecond for data sent in one burst (hystart_ack_delay()).
-//! - Choice: the round-trip time comes from the most recently sent segment among those newly reported, if it
-//!   was sent once (ca_rtt_us in the kernel).
+//! - Choice: the round-trip time is that of the most recently sent segment among the newly reported ones, if
+//!   it was sent once (ca_rtt_us in the kernel).
 
 use airwire::time::{Duration, Instant};
 
@@ -165,8 +165,8 @@ mod tests {
         sender
     }
 
-    /// Acknowledges the window in flight, each segment one round trip after it was sent and `gap` after the
-    /// previous one. Returns the ssthresh at which slow start ended, and the reason.
+    /// Acknowledges the window in flight, each segment one round trip after its transmission and `gap` after
+    /// the previous segment. Returns the ssthresh at which slow start ended, and the reason.
     fn round(sender: &mut BareSender, rtt: Duration, gap: Duration) -> Option<(f64, &'static str)> {
         for segment in sender.una() + 1..=sender.last() {
             let sent_at = sender.flight.head().unwrap().last_sent;

@@ -7,7 +7,7 @@
 //! value at the beginning of that phase, slow start resumes. After CSS_ROUNDS round trips, ssthresh becomes
 //! cwnd. A loss or an ECN echo ends both phases (§4.2).
 //!
-//! It is an add-on to the window and covers only the first slow start (§4.3).
+//! HyStart++ is an add-on to the window and covers only the first slow start (§4.3).
 //!
 //! - Choice: §4.2 lets an ACK open the window by at most L = 8 segments, or by everything that it
 //!   acknowledges if the sender paces. Here the profile decides, as for every window: by one segment, or by
@@ -99,8 +99,7 @@ impl HyStartPp {
                     self.state = State::SlowStart;
                     return Step::Continue;
                 }
-                // The round in which the phase began counts as the first, even if little of it was left
-                // (§4.2).
+                // The round in which the phase began counts as the first, even if it was nearly over (§4.2).
                 if *rounds >= CSS_ROUNDS {
                     self.state = State::Done;
                     return Step::Leave { why: "the delay grew and stayed high" };

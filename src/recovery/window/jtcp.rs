@@ -17,9 +17,9 @@
 //! - ACKs of retransmissions are not samples. Growth is the same as in AIMD.
 //! - Until there is a window of samples, every loss is congestion. Timeouts and ECN echoes always are.
 //! - Immediate recovery sets ssthresh to cwnd, so the window grows by one segment per round trip afterwards.
-//! - k counts the segments by which the window has grown in the meantime: one without delayed ACKs, and half
-//!   a segment with them. More than half of them must queue. A sender alone on a full path, whose additional
-//!   segments all queue, has Jr = 1/(w + 1), which would never exceed 1/w.
+//! - k counts the segments by which the window has grown in the meantime: one segment, or half a segment with
+//!   delayed ACKs. More than half of these segments must queue. A sender alone on a full path, whose
+//!   additional segments all queue, has Jr = 1/(w + 1), which would never exceed 1/w.
 
 use std::collections::VecDeque;
 

@@ -47,7 +47,7 @@ use crate::flight::Amount;
 /// The reason for a reduction of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossKind {
-    /// A detector found a loss, by duplicate ACKs or otherwise.
+    /// A detector found a loss, for example by duplicate ACKs.
     Detected,
     /// The retransmission timer fired.
     Timeout,
@@ -60,8 +60,8 @@ pub enum LossKind {
 pub struct Loss {
     /// The reason for the reduction.
     pub kind: LossKind,
-    /// cwnd when the lost segment was sent, if the detector remembers it. The reduction is then applied to
-    /// it. `None`: the profile selects the value to reduce.
+    /// cwnd when the lost segment was sent, if the detector remembers it. The reduction then applies to this
+    /// value. `None`: the profile selects the value to reduce.
     pub window_when_sent: Option<f64>,
 }
 
@@ -98,7 +98,7 @@ pub trait Window: std::fmt::Debug + Send {
     /// When this is called, cwnd and ssthresh still have their old values.
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction;
 
-    /// Returns cwnd at the end of fast recovery: ssthresh, limited as the profile says.
+    /// Returns cwnd at the end of fast recovery: ssthresh, with the limits of the profile.
     fn on_exit(&mut self, view: &View<'_>) -> f64 {
         aimd::exit_window(view, view.cc.ssthresh)
     }

@@ -1,15 +1,16 @@
 //! Proportional rate reduction (RFC 9937): fast recovery sends in proportion to the delivered data. So the
-//! window decreases evenly over a round trip and ends at ssthresh, however much is lost.
+//! window decreases evenly over a round trip and ends at ssthresh after any number of losses.
 //!
 //! While more data is in flight (`pipe`) than ssthresh, sndcnt = CEIL(prr_delivered·ssthresh / RecoverFS) -
 //! prr_out. Below ssthresh, sndcnt is the delivered amount (the conservative bound), plus one segment for an
 //! ACK that advances and reveals no further loss (safeACK: the slow-start bound).
 //!
-//! It is an add-on to the window algorithm, which determines ssthresh, and acts from the beginning to the end
-//! of a recovery. It requires the repair `sack`, because it uses `pipe`. The receiver only has to send SACK.
+//! PRR is an add-on to the window algorithm. The window algorithm determines ssthresh, and PRR acts from the
+//! beginning to the end of a recovery. It requires the repair `sack`, because it uses `pipe`. The receiver
+//! only has to send SACK.
 //!
-//! - Choice: RecoverFS is the amount that ssthresh was computed from: FlightSize as in the RFC, or cwnd if
-//!   the profile says so.
+//! - Choice: RecoverFS is the amount from which ssthresh was computed: FlightSize as in the RFC, or cwnd in
+//!   some profiles.
 //! - Choice: sndcnt is a whole number of segments, as in the examples of the RFC.
 //! - Choice: the engine sends the fast retransmission in any case. It counts in prr_out.
 //! - Choice: after losses that a timer finds, the window shrinks with `pipe`, so only the fast retransmission

@@ -28,10 +28,10 @@
 //! - A timeout ends an interval, enters the averages, and can be the first decrease. But ssthresh is halved
 //!   without a rebate, like after a timeout in ns-2; `rebate-at-timeouts` applies the rebate. An ECN echo is
 //!   a decrease like any other.
-//! - If the factor is not 1/2 (option `beta`), it is multiplied by 1 + ε as well.
+//! - If the factor is not 1/2 (option `beta`), it is also multiplied by 1 + ε.
 //! - `rebate-ideal` is the ideal that the rebate approximates, for virtual time: γ and ε by (4) and (5), from
 //!   the tax, W by (9), and the true q^c ([`Truth`]) over about the last [`MEMORY`] packets.
-//! - An undone reduction restores γ and the averages from before it.
+//! - An undo of a reduction also restores γ and the averages.
 
 use airwire::Cause;
 
@@ -169,7 +169,7 @@ struct Estimates {
     gamma: f64,
 }
 
-/// The tax T, and the measurements that it is computed from.
+/// The tax T, and the measurements for its computation.
 #[derive(Debug)]
 struct Tax {
     /// The fixed value. `None`: T is measured.
@@ -178,7 +178,7 @@ struct Tax {
     scale: f64,
     /// q^w, as last reported by base stations.
     reported: f64,
-    /// Whether the detector mistakes reordering for loss. Only then is reordering taxed.
+    /// Whether the detector mistakes reordering for loss, so that reordering is taxed.
     reordering: bool,
     alarms: Option<Alarms>,
     /// Number of fast retransmissions proven to be spurious.

@@ -12,8 +12,8 @@
 //! - Choice: α = 1/2, and N is updated every half second. It is not updated while the application or the
 //!   receiver's window limits the sender, because an empty queue shows nothing then. N never exceeds the
 //!   window.
-//! - Choice: if the factor is not 1/2 (option `beta`), a loss takes 1 − β for N = 1, and less as N grows, in
-//!   the same proportion.
+//! - Choice: if the factor is not 1/2 (option `beta`), a loss takes 1 − β for N = 1 and proportionally less
+//!   for larger N.
 //! - Choice: a timeout changes ssthresh like any other loss.
 //!
 //! The receiver needs no special support.

@@ -1,4 +1,4 @@
-//! Properties that every window has, whatever the peer does.
+//! Properties of every window, for any behaviour of the peer.
 
 use airwire::rng::Stream;
 use airwire::time::Duration;

@@ -11,8 +11,8 @@
 //! the window behaves like AIMD.
 //!
 //! - Choice: RTT is the minimum of the round trip, so that a delayed ACK does not look like a queue.
-//! - Choice: when slow start ends early, the window shrinks by an eighth, as in ns-2. The paper says only
-//!   that the mode changes.
+//! - Choice: when slow start ends early, the window shrinks by an eighth, as in ns-2. The paper mentions only
+//!   the change of mode.
 //!
 //! The receiver needs no special support.
 

@@ -1,8 +1,8 @@
 //! The maximum of recent values in constant space: Kathleen Nichols' estimator, as in both versions of BBR
 //! (Linux, lib/win_minmax.c; draft-ietf-ccwg-bbr-06 §5.5.5).
 
-/// The best three values of the window, each newer than the one before it and not larger. When the best is
-/// too old, the next one replaces it. The caller defines the unit of time, for example round trips.
+/// The best three values of the window, in descending order, each newer than its predecessor. When the best
+/// value is too old, the second replaces it. The caller defines the unit of time, for example round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowedMax {
     best: [At; 3],
@@ -24,7 +24,7 @@ impl WindowedMax {
         let new = At { time, value };
         let [first, second, third] = &mut self.best;
         if value >= first.value || time - third.time > window {
-            // It is the new maximum, or all values are too old.
+            // The new value is the maximum, or all others are too old.
             self.best = [new; 3];
             return value;
         }

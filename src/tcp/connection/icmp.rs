@@ -65,8 +65,8 @@ impl Connection {
         }
     }
 
-    /// Returns true if Linux drops a half-open connection after this error (tcp_req_err()). tcp_v4_err() and
-    /// tcp_v6_err() do so after different errors.
+    /// Returns true if Linux drops a half-open connection after this error (tcp_req_err()). The errors differ
+    /// between tcp_v4_err() and tcp_v6_err().
     fn linux_drops_request(&self, why: Unreachable) -> bool {
         use Unreachable::{BadHeader, Host, Network, Policy, Port, TimeExceeded};
         match self.cx.negotiated.is_ipv4() {

@@ -41,7 +41,7 @@ pub struct Info {
     pub timestamps: bool,
     /// ECN was negotiated.
     pub ecn: bool,
-    /// The data in the SYN of either end was acknowledged with it (RFC 7413).
+    /// The SYN's acknowledgment, in either direction, also covered data in the SYN (RFC 7413).
     pub syn_data: bool,
     /// The reason why the data in our SYN was not acknowledged, or why our SYN had no data.
     pub fast_open_failure: Option<FastOpenFailure>,
@@ -53,8 +53,8 @@ pub struct Info {
     pub rto: Duration,
     /// Bytes of data in a full-sized segment of ours.
     pub snd_mss: u32,
-    /// An estimate of the peer's full-sized segment: the largest seen, at least 536 and at most the MSS that
-    /// we advertise.
+    /// An estimate of the peer's full-sized segment: the largest received, at least 536 and at most the MSS
+    /// that we advertise.
     pub rcv_mss: u32,
     /// The MSS that we advertise, less the timestamps option.
     pub advmss: u32,
@@ -68,7 +68,7 @@ pub struct Info {
     pub retrans: u32,
     /// The smoothed round-trip time; zero before the first sample.
     pub rtt: Duration,
-    /// Its smoothed deviation.
+    /// The smoothed deviation of the round-trip time.
     pub rttvar: Duration,
     /// The smallest sample; `None` before the first.
     pub min_rtt: Option<Duration>,
@@ -93,7 +93,7 @@ pub struct Info {
     pub rcv_space: u32,
     /// The peer's window in bytes.
     pub snd_wnd: u32,
-    /// The path MTU in bytes, as far as it is known.
+    /// The path MTU in bytes that is known so far.
     pub pmtu: u32,
     /// Bytes of data that the peer has acknowledged.
     pub bytes_acked: u64,

@@ -370,7 +370,7 @@ impl Connection {
             return Reaction::Done;
         }
         let (end, next) = (offset + segment.payload.len() as u64, self.receiver.nxt());
-        // Linux, tcp_rcv_state_process(): a segment that contains the peer's FIN and text after it.
+        // Linux, tcp_rcv_state_process(): a segment that contains the peer's FIN and text behind the FIN.
         let crosses_fin = self.cx.profile.validation.accepts_unacknowledged && offset < next && end > next;
         if !self.state().may_receive_data() && !crosses_fin {
             let Parts { receiver, statistics, cx, .. } = self.parts();
@@ -378,7 +378,7 @@ impl Connection {
             return Reaction::Done;
         }
         if !self.state().may_receive_data() || (self.refuses_data() && end > next) {
-            // §3.6.1: the application will not read this data, nor the data missing before an early FIN.
+            // §3.6.1: the application will read neither this data nor the data missing before an early FIN.
             self.refuse(segment, Refusal::NobodyReads);
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(self.timestamps_of_reset(now, segment));
@@ -389,7 +389,7 @@ impl Connection {
         Reaction::Done
     }
 
-    /// Eighth step: FIN, once everything before it has arrived.
+    /// Eighth step: FIN, once all data before the FIN has arrived.
     #[inline]
     fn check_fin(&mut self, now: Instant, had_holes: bool) {
         if self.receiver.has_reached_fin() {

@@ -91,7 +91,7 @@ impl Connection {
             _ => {}
         }
         // Kernels send the third segment of the handshake without data, and some peers, such as passt's TCP,
-        // drop data in it. SACK blocks are sent without data too, unless data segments carry them.
+        // drop its data. SACK blocks are sent without data too, unless data segments carry them.
         let alone = self.cx.lifecycle.take_lone_ack();
         let reports_blocks = self.receiver.has_blocks_to_report(&self.cx.profile, &self.cx.negotiated);
         if self.receiver.ack_is_due() && (alone || (reports_blocks && !self.cx.profile.sending.sack_on_data))
@@ -155,8 +155,8 @@ impl Connection {
                 flags = flags.with(Flags::ECE);
             }
         } else if self.cx.profile.handshake.ecn && self.sender.syn_timeouts() == 0 {
-            // RFC 3168 §6.1.1.1: a SYN may have been dropped because of its ECN bits, so retransmit it
-            // without them.
+            // RFC 3168 §6.1.1.1: a SYN may have been dropped because of its ECN bits, so clear the bits in
+            // retransmissions.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
         let text = self.syn_text_len();
@@ -265,7 +265,7 @@ impl Connection {
             tos: self.cx.options.tos,
             ttl: self.cx.profile.ttl,
             dont_fragment: self.sender.forbids_fragments(&self.cx.options),
-            // It begins at a number that cannot be guessed, and grows with each packet.
+            // The identification begins at a number that cannot be guessed, and grows with each packet.
             ident: (self.sender.iss().0 as u16).wrapping_add(self.statistics.segments_out as u16),
         }
     }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A retransmission of a lost segment fills its hole in the same way. Timestamps distinguish the two: a
-//! retransmission was sent after the segments above it, an overtaken segment before them. Equal timestamps
+//! retransmission was sent later than the segments above it, an overtaken segment earlier. Equal timestamps
 //! indicate one burst, because a retransmission is sent one round trip later. Without timestamps nothing is
 //! counted.
 //!

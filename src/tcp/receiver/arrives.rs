@@ -45,7 +45,7 @@ pub(in crate::tcp) enum Acceptability {
     Old,
     /// The segment must be dropped without an answer.
     Dropped(Refusal),
-    /// Outside the window. `copy` is true if all of it was received before.
+    /// Outside the window. `copy` is true if the whole segment was received before.
     OutOfWindow {
         copy: bool,
     },
@@ -198,8 +198,8 @@ impl Receiver {
         }
     }
 
-    /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent. In Linux, a duplicate that
-    /// ends there may do so too (tcp_replace_ts_recent()).
+    /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent. In Linux, a duplicate
+    /// that ends at Last.ACK.sent may also update TS.Recent (tcp_replace_ts_recent()).
     fn refresh_ts_recent(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
         let Some(ts) = cx.negotiated.timestamps_of(segment) else { return };
         let (start, next) = (self.offset_of(segment), self.nxt());
@@ -214,8 +214,8 @@ impl Receiver {
         }
     }
 
-    /// Processes the SYN,ACK of a simultaneous open. Linux updates TS.Recent from it, and treats its SYN as a
-    /// duplicate (tcp_data_queue()).
+    /// Processes the SYN,ACK of a simultaneous open. Linux takes TS.Recent from the SYN,ACK, and treats its
+    /// SYN as a duplicate (tcp_data_queue()).
     pub(in crate::tcp) fn note_repeated_syn(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
         if !self.policy.is_linux() {
             return;

@@ -52,8 +52,8 @@ impl Receiver {
         Some((held.start, held.end))
     }
 
-    /// Returns the out-of-order block that contains `offset`. The peer's FIN counts as one byte, if the
-    /// profile says so.
+    /// Returns the out-of-order block that contains `offset`. In some profiles, the peer's FIN counts as one
+    /// byte.
     fn held_around(&self, profile: &Profile, offset: u64) -> Option<(u64, u64)> {
         if let Some(range) = self.after_fin.as_ref().and_then(|ranges| ranges.containing(offset)) {
             return Some((range.start, range.end));

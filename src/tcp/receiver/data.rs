@@ -43,12 +43,12 @@ impl Receiver {
         let text = self.below_fin(segment.payload, offset);
         let next = self.buffer.next();
         if text.is_empty() {
-            // All of it lies above the FIN.
+            // All text lies above the FIN.
             self.ack = AckDue::Now;
             return;
         }
         if offset + text.len() as u64 <= next {
-            // All of it was received before.
+            // All text was received before.
             self.note_duplicate(cx, storing.statistics, segment);
             self.schedule_ack(&cx.profile, Acks::schedule);
             self.ack = AckDue::Now;
@@ -128,8 +128,8 @@ impl Receiver {
         self.remember_block(&cx.profile, offset, segment.seq_len());
     }
 
-    /// Records the segment's FIN. A FIN beyond the window is ignored, because the peer will retransmit it,
-    /// and so is a FIN below data that has arrived.
+    /// Records the segment's FIN. A FIN beyond the window is ignored, because the peer will retransmit it. A
+    /// FIN below data that has arrived is also ignored.
     fn record_fin(&mut self, profile: &Profile, segment: &Segment<'_>, offset: u64) {
         if !segment.flags.contains(Flags::FIN) || self.fin.is_some() {
             return;

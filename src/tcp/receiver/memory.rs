@@ -38,8 +38,8 @@ impl Receiver {
         admitted
     }
 
-    /// Makes room for in-order data by pruning out-of-order data, because only the former can be read at
-    /// once.
+    /// Makes room for in-order data by pruning out-of-order data, because the application can read in-order
+    /// data at once.
     fn has_memory_in_order(&mut self, storing: &mut Storing<'_>, len: usize) -> bool {
         let growth = self.buffer.growth(len);
         if storing.charge.budget().has(growth) {

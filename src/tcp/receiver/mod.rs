@@ -225,7 +225,7 @@ impl Receiver {
         self.irs
     }
 
-    /// Returns RCV.NXT as an offset. It includes the peer's FIN once all data before it has arrived.
+    /// Returns RCV.NXT as an offset. It includes the peer's FIN once all earlier data has arrived.
     pub(super) fn nxt(&self) -> u64 {
         self.buffer.next() + u64::from(self.has_reached_fin())
     }
@@ -280,12 +280,12 @@ impl Receiver {
         self.adv.saturating_sub(self.nxt())
     }
 
-    /// Returns true if the peer's FIN and everything before it has arrived.
+    /// Returns true if the peer's FIN and all earlier data has arrived.
     pub(super) fn has_reached_fin(&self) -> bool {
         self.fin.is_some_and(|fin| self.buffer.next() >= fin)
     }
 
-    /// Returns the offset of the peer's FIN while data before it is missing.
+    /// Returns the offset of the peer's FIN while earlier data is missing.
     pub(super) fn early_fin(&self) -> Option<u64> {
         self.fin.filter(|fin| *fin > self.buffer.next())
     }
@@ -326,7 +326,7 @@ impl Receiver {
         self.is_shut
     }
 
-    /// Discards received data after SHUT_RD, if the profile does so.
+    /// Discards received data after SHUT_RD, in profiles that do not keep the data.
     pub(super) fn discard_unwanted(&mut self, profile: &Profile) {
         if self.is_shut && profile.acks.after_shutdown == ShutRead::Discard {
             self.buffer.discard(self.buffer.readable());

@@ -85,12 +85,12 @@ impl Policy {
         self.linux().map(|linux| &mut linux.acks)
     }
 
-    /// Returns the shift count for our SYN, if the policy has a rule for it.
+    /// Returns the shift count for our SYN, if the policy defines one.
     pub(super) fn scale_to_offer(&self, profile: &Profile) -> Option<u8> {
         self.tuned().map(|linux| linux.scale_to_offer(profile.acks.recv_buffer_max))
     }
 
-    /// Returns the window of the SYN, or of the SYN,ACK if `is_passive`, if the policy has a rule for it.
+    /// Returns the window of the SYN, or of the SYN,ACK if `is_passive`, if the policy defines one.
     /// `mss` is the data of the largest segment that may arrive.
     pub(super) fn first_window(&mut self, mss: u32, is_passive: bool) -> Option<u64> {
         let linux = self.linux().filter(|linux| linux.tunes_window())?;
@@ -100,7 +100,7 @@ impl Policy {
         Some(linux.first_window())
     }
 
-    /// Returns the window of a segment that is sent now, if the policy has a rule for it. `edge` is the right
+    /// Returns the window of a segment that is sent now, if the policy defines one. `edge` is the right
     /// edge of the last window. `is_syn` is true before the connection is synchronized.
     pub(super) fn window(&mut self, rcv_nxt: u64, edge: u64, is_syn: bool) -> Option<u64> {
         let linux = self.linux().filter(|linux| linux.tunes_window())?;
@@ -267,7 +267,7 @@ impl Policy {
     }
 
     /// Adds an out-of-order segment to the policy's SACK blocks. Returns true if it displaces blocks that no
-    /// ACK has reported yet. An ACK with those blocks must then be sent first.
+    /// ACK has reported yet. An ACK with the displaced blocks must then be sent first.
     pub(super) fn add_block(&mut self, start: u64, end: u64) -> bool {
         self.linux().is_some_and(|linux| linux.add_sack(start, end))
     }

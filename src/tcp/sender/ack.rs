@@ -28,8 +28,8 @@ struct NewlyAcked {
     /// The segments that it acknowledges cumulatively, and those that it SACKs.
     acked: Acked,
     sacked: Sacked,
-    /// The range of its D-SACK block, the number of segments in it, and the number of retransmissions among
-    /// these.
+    /// The range of its D-SACK block, the number of segments in this range, and the number of retransmissions
+    /// among these.
     dsack: Option<(u64, u64)>,
     reported: u64,
     duplicates: u64,
@@ -171,7 +171,7 @@ impl Sender {
         }
     }
 
-    /// Returns true if the segment does not change the window, and acknowledges nothing that was not sent.
+    /// Returns true if the segment repeats the current window and does not acknowledge unsent data.
     pub(in crate::tcp) fn predicts(&self, negotiated: &Negotiated, segment: &Segment<'_>) -> bool {
         let max = self.flight.max();
         offered_window(negotiated, segment) == self.wnd
@@ -443,7 +443,7 @@ impl Sender {
             && 5 * u64::from(ticks) <= 6 * self.rtt.rto().get().as_millis()
     }
 
-    /// Retransmits data that the peer did not accept, when the window has room for it: the byte of a window
+    /// Retransmits data that the peer did not accept, when the window has room: the byte of a window
     /// probe, or data that was outside after the peer shrank its window (RFC 9293 §3.8.6, SHLD-16).
     fn resend_refused(&mut self, now: Instant) {
         let (Some(head), Some(newest)) = (self.flight.head(), self.flight.iter().next_back()) else { return };

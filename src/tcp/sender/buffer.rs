@@ -13,16 +13,15 @@ use airwire::piece::Payload;
 
 #[derive(Debug)]
 pub(super) struct SendBuffer {
-    /// Chunks in stream order, none of them empty. The first may still contain bytes below `start`.
+    /// Non-empty chunks in stream order. The first may still contain bytes below `start`.
     chunks: VecDeque<Chunk>,
     /// Offset of the first byte.
     start: u64,
     /// Offset after the last byte.
     end: u64,
     limit: usize,
-    /// Empty chunks of [`LARGEST`] bytes each for reuse, at most as many as are in use. In such a large
-    /// buffer, a chunk fills up every few microseconds. Freeing and allocating it costs more than writing to
-    /// it.
+    /// Empty chunks of [`LARGEST`] bytes for reuse, not more than are in use. In such a large buffer, a chunk
+    /// fills up every few microseconds. Freeing and allocating a chunk costs more than writing data to it.
     reusable: Vec<Vec<u8>>,
     /// Memory allocated by all chunks.
     allocated: usize,
@@ -45,7 +44,8 @@ struct Chunk {
 enum Bytes {
     /// A chunk that is still being filled, up to its initial capacity.
     Own(Vec<u8>),
-    /// A full chunk of [`LARGEST`] bytes. Outgoing packets refer to it, so its data need not be copied.
+    /// A full chunk of [`LARGEST`] bytes. Outgoing packets refer to this chunk, so its data need not be
+    /// copied.
     Shared(Arc<Vec<u8>>),
 }
 

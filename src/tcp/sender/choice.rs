@@ -67,7 +67,7 @@ impl Sender {
         if !is_due && !self.is_within_burst() {
             return None;
         }
-        // Only the SYN,ACK is retransmitted before it is acknowledged.
+        // Until its acknowledgment, only the SYN,ACK is retransmitted.
         if !is_due || is_early {
             return self.choose_new(cx, statistics, now, reports_blocks);
         }
@@ -94,8 +94,8 @@ impl Sender {
         self.fit_to_smss(cx, start, kind)
     }
 
-    /// Returns the segment at `start` for retransmission. It is cut to the current SMSS, or merged with the
-    /// following segments if the profile says so.
+    /// Returns the segment at `start` for retransmission. The segment is cut to the current SMSS, or merged
+    /// with the following segments in some profiles.
     fn fit_to_smss(&mut self, cx: &Context, start: u64, kind: TransmissionKind) -> Option<Choice> {
         // RFC 9293 §3.8.6: after the peer has shrunk its window, retransmit only the first segment.
         if start >= self.flight.una() + self.wnd && start > self.flight.una() {
@@ -125,7 +125,7 @@ impl Sender {
             && next.state != SegmentState::Sacked
         {
             let (next_end, next_text_end) = (next.end, next.end.min(text_end));
-            // A buffer of several segments stays as it is.
+            // A buffer of several segments stays unchanged.
             let is_long = self.starts_buffer(end) && self.buffer_end(end).min(sent_text_end) > next_text_end;
             if is_long || next_text_end > limit || next_end > edge {
                 break;
@@ -186,7 +186,7 @@ impl Sender {
             self.grow_waiting_buffer(start, length);
         }
         let last = fin_due == Some(start + len);
-        // The end of a record is not delayed, because no data can be added to it (Linux 6.18,
+        // The end of a record is not delayed, because no data can be added (Linux 6.18,
         // tcp_write_xmit(), delays only the last buffer in the queue).
         let is_complete = (len == unsent || start + len == buffer_end) && start + len < data_end;
         // A FIN has a sequence number, which must be in the window.

@@ -9,7 +9,7 @@
 //!
 //! A burst that is shorter than this and than a third of the window is deferred if the last segment was sent
 //! within the last millisecond and the next ACK is expected within a millisecond (half a round trip in older
-//! kernels). Exceptions are recovery, and a buffer that is not the last one, if all of it may be sent.
+//! kernels). Exceptions are recovery, and a buffer that is not the last one, if the whole buffer may be sent.
 
 use airwire::time::{Duration, Instant};
 

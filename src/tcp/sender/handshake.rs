@@ -1,4 +1,5 @@
-//! The sender's part of the handshake: our SYN, its acknowledgment, and data in it (RFC 9293 §3.5, RFC 7413).
+//! The sender's part of the handshake: our SYN, its acknowledgment, and the SYN's data (RFC 9293 §3.5, RFC
+//! 7413).
 
 use airwire::segment::{Flags, Segment};
 use airwire::time::Instant;
@@ -20,7 +21,7 @@ impl Sender {
     }
 
     /// Returns true if the segment acknowledges our SYN, and no data that was not sent. False if the SYN is
-    /// not sent yet, because a host may process several packets before it sends.
+    /// not sent yet: a host may process several packets before its first transmission.
     pub(in crate::tcp) fn acks_our_syn(&self, segment: &Segment<'_>) -> bool {
         segment.ack.offset(self.iss, 1).is_some_and(|acked| (1..=self.flight.max()).contains(&acked))
     }
@@ -114,8 +115,7 @@ impl Sender {
         self.start_mtu_search(cx, now);
     }
 
-    /// Processes the ACK of our SYN and of data that was sent with it. Returns when the SYN was first sent,
-    /// and how often.
+    /// Processes the ACK of our SYN and of its data. Returns when the SYN was first sent, and how often.
     fn process_ack_of_syn(
         &mut self,
         statistics: &mut Statistics,

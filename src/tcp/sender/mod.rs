@@ -3,13 +3,13 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `handshake` | our SYN, its acknowledgment, and data in it |
+//! | `handshake` | our SYN, its acknowledgment, and the SYN's data |
 //! | `ack` | processing of acknowledgments |
 //! | `choice` | the choice of the segment that is sent next |
 //! | `pacer`, `defer` | delays of data that the windows allow: pacing and deferral |
 //! | `timers` | retransmission, zero-window probing, R1 and R2 |
 //! | `path_mtu`, `mtu_search` | path MTU discovery with and without ICMP errors |
-//! | `buffer`, `pushes` | the send buffer, and where PSH is set in it |
+//! | `buffer`, `pushes` | the send buffer, and the positions at which PSH is set |
 
 mod ack;
 mod buffer;
@@ -76,7 +76,7 @@ pub(super) struct Sender {
     last_sent: Instant,
     /// The cork or override timeout has expired: one partial segment may be sent.
     may_send_partial: bool,
-    /// Neither Nagle nor a cork delays the unsent data.
+    /// Nagle and a cork do not delay the unsent data.
     pushed: bool,
     more_data: MoreData,
     /// `None`: no push is recorded. Boxed because only one profile keeps them.
@@ -267,10 +267,10 @@ impl Sender {
         }
     }
 
-    /// Returns true if the maximum number of segments is in flight. It is proportional to the send buffer,
-    /// which bounds the work that a peer can cause and the state per segment even if the peer offers a tiny
-    /// MSS (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
-    /// smaller ones if our options or profile set their size.
+    /// Returns true if the maximum number of segments is in flight. The maximum is proportional to the send
+    /// buffer, which bounds the work that a peer can cause and the state per segment even if the peer offers
+    /// a tiny MSS (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit,
+    /// and smaller segments do not reach it if our options or profile set their size.
     fn flight_is_full(&self, cx: &Context) -> bool {
         const ALWAYS_ALLOWED: usize = 1024;
         if self.flight.len() < ALWAYS_ALLOWED {

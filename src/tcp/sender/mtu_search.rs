@@ -1,5 +1,5 @@
 //! The search for a segment size that the path delivers, without ICMP errors (RFC 4821, RFC 8899). Paths that
-//! drop longer packets silently are black holes (RFC 2923 §2.1).
+//! drop longer packets without an ICMP error are black holes (RFC 2923 §2.1).
 //!
 //! With [`MtuSearch::Linux`], segments fit into packets of `Range::low` bytes. If enough data is unsent, one
 //! segment is longer: the MTU probe (tcp_mtu_probe()). Its ACK raises `low`. Its loss lowers `high` and is
@@ -18,7 +18,7 @@ use crate::tcp::statistics::Statistics;
 /// TCP_RTO_MIN and TCP_RTO_MAX.
 const SHORTEST_RTO: Duration = Duration::from_millis(200);
 const LONGEST_RTO: Duration = Duration::from_secs(120);
-/// Number of times that the shortest timeout doubles before it reaches the longest.
+/// Number of doublings from the shortest to the longest timeout.
 const DOUBLINGS: u32 = 9;
 
 /// State of the search. The length of a packet includes all headers.
@@ -56,7 +56,7 @@ pub(super) enum NextSegment {
     Ordinary,
     /// A probe with this much data.
     Probe(u64),
-    /// A probe, once the windows have room for it.
+    /// A probe, once the windows have room.
     ProbeLater,
 }
 
@@ -104,7 +104,7 @@ impl Sender {
         self.set_range(cx, Range { low, high: u32::MAX, since: now });
     }
 
-    /// Sets the range of packet lengths, and SMSS with it.
+    /// Sets the range of packet lengths, and updates SMSS.
     fn set_range(&mut self, cx: &Context, range: Range) {
         self.mtu_search = Some(Box::new(Search::Waiting(range)));
         self.update_smss(cx);

@@ -82,8 +82,8 @@ impl Pushes {
                 self.ends.push_back(at);
                 pushed = at;
             }
-            // A full buffer is sent before the next one is filled: all of it if it is pushed, otherwise one
-            // burst if it is the first unsent buffer (tcp_push_one()).
+            // A full buffer is sent before the next one is filled: the whole buffer if it is pushed,
+            // otherwise one burst if it is the first unsent buffer (tcp_push_one()).
             while sent >= first && sent < at && (sent + limits.smss).min(at) <= limits.edge {
                 sent = at.min(sent + limits.burst.min(limits.edge - sent).max(limits.smss));
                 if sent < at {
@@ -192,7 +192,8 @@ impl Sender {
         next.copied().unwrap_or(u64::MAX)
     }
 
-    /// Extends the first unsent buffer, which begins at `start`, before up to `len` bytes of it are sent.
+    /// Extends the first unsent buffer, which begins at `start`, before its first `len` bytes (or fewer) are
+    /// sent.
     pub(super) fn grow_buffer(&mut self, start: u64, len: u64) {
         let written = self.buffer.end();
         if let Some(pushes) = self.pushes.as_mut().filter(|pushes| start >= pushes.planned) {

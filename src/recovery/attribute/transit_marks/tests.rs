@@ -201,7 +201,7 @@ fn late_reduction_covers_all_segments_sent_before_it() {
         ack(&mut sender, 3, 0);
         dupacks(&mut sender, 3, 0);
         assert_eq!(sender.counters().window_reductions, 1, "{recipe}");
-        // Segment 11 was sent under the full window before the reduction, and is lost as well.
+        // Segment 11 was sent under the full window before the reduction, and is also lost.
         let last = sender.last();
         assert!(last > 14, "{recipe}: {last}");
         sender.wait(RTT);

@@ -67,7 +67,7 @@ fn scoreboard_reports_all_losses_in_one_episode() {
     assert_eq!(sender.cc().state(), RecoveryState::Open);
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!(sender.flight.lost().segments, 3);
-    // Nothing is delayed in recovery: segment 11 is lost as well, and no wait begins.
+    // Nothing is delayed in recovery: segment 11 is also lost, and no wait begins.
     sender.sack(&[12..16, 6..11, 3..5]);
     assert_eq!(sender.recovery.deadline(), None);
     assert_eq!(sender.counters().window_reductions, 1);

@@ -53,8 +53,8 @@ fn marked_sack_retransmits_before_is_lost() {
 
 #[test]
 fn inconclusive_marks_need_three_duplicate_acks() {
-    // Fixed to mobile, not seen; mobile to fixed, seen; mobile to mobile, not past the second base station;
-    // no base station.
+    // Fixed to mobile, without a mark; mobile to fixed, with a mark; mobile to mobile, not past the second
+    // base station; no base station.
     for (announced, marks) in [(DB, 0), (OB, OB), (OB | DB, 0), (OB | DB, OB), (OB | DB, DB), (0, OB)] {
         let mut sender = sender("reno+early-marks", announced);
         assert_eq!(dupack(&mut sender, marks), "", "{announced:#x} {marks:#x}");

@@ -2,7 +2,7 @@ use crate::profile::Profile;
 use crate::recovery::Recipe;
 use crate::recovery::testing::{BareSender, RTT};
 
-/// A sender with `segments` segments to send, all of them in flight. The window is larger.
+/// A sender with `segments` segments, all in flight. The window is larger.
 fn tail(recipe: &str, segments: u64) -> BareSender {
     let mut sender = BareSender::new(recipe);
     sender.written = segments;

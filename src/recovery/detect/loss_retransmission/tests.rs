@@ -30,7 +30,7 @@ fn retransmission_is_lost_after_flight_plus_dup_thresh() {
     assert_eq!(lost.iter().map(|d| d.by).collect::<Vec<_>>(), ["three-dupacks", "loss-retransmission"]);
     // The detector then waits for an acceptable ACK, while each duplicate ACK releases a new segment.
     assert_eq!(sender.dupacks(4), "19 20 21 22");
-    // The retransmission arrives. The ACK covers all 17 segments sent before it. Five are outstanding, and
+    // The retransmission arrives. The ACK covers the 17 segments sent earlier. Five are outstanding, and
     // cwnd is half of ten.
     assert_eq!(sender.wait(RTT).ack(17), "");
     assert_eq!((sender.cc().cwnd, sender.cc().state()), (5.0, RecoveryState::Open));
@@ -70,8 +70,8 @@ fn partial_ack_starts_new_limit() {
     let mut sender = sender("newreno+loss-retransmission", 10.0);
     assert_eq!(sender.dupacks(8), "1r 11 12 13");
     assert_eq!(sender.wait(RTT).ack(3), "4r 14");
-    // Sent before 4r: ten segments, 1r and three new ones. Received: eight duplicate ACKs and the partial
-    // ACK. 14 + DupThresh - 9 = 8 more are needed: 11, 12 and 13, sent before 4r, and five sent after it.
+    // Sent before 4r: ten segments, 1r and three new segments. Received: eight duplicate ACKs and the partial
+    // ACK. 14 + DupThresh - 9 = 8 more are needed: 11, 12 and 13, sent before 4r, and five sent after 4r.
     assert_eq!(sender.wait(RTT).dupacks(7), "15 16 17 18 19 20 21");
     assert_eq!(sender.dupacks(1), "4r 22");
     assert_eq!(sender.counters().window_reductions, 1);
@@ -106,7 +106,7 @@ fn timeout_sets_limit_to_flight_plus_dup_thresh() {
     // cwnd is 11 + 3 and FlightSize 22, so the twelfth duplicate ACK is the first to release a new segment.
     assert_eq!(sender.wait(RTT).dupacks(11), "");
     assert_eq!(sender.dupacks(10), "23 24 25 26 27 28 29 30 31 32");
-    // These duplicate ACKs came from the 21 segments that were not lost. Three more are not conclusive, the
+    // The 21 segments that were not lost caused these duplicate ACKs. Three more are not conclusive, the
     // fourth is.
     assert_eq!(sender.wait(RTT).dupacks(3), "33 34 35");
     assert_eq!(sender.dupacks(1), "1r 36", "the 25th duplicate ACK");
@@ -130,7 +130,7 @@ fn sack_above_edge_after_timeout_repeats_retransmission() {
     let mut sender = sender("sack+fast-timeout+loss-retransmission", 22.0);
     assert_eq!(sender.timeout(), "1r");
     sender.wait(RTT);
-    // Segments 5 and 9 are lost as well. They are ordinary holes. Segment 1 has already been retransmitted.
+    // Segments 5 and 9 are also lost. Both are ordinary holes. Segment 1 has already been retransmitted.
     let mut sent = Vec::new();
     for last in 2..=22 {
         if last != 5 && last != 9 {

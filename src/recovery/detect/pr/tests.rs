@@ -207,11 +207,11 @@ fn lost_retransmission_halves_window_again() {
     sender.wait(RTT).sack(&[2..17]);
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!((sender.cc().cwnd, reductions(&sender)), (8.0, 1));
-    // The retransmission is lost too. The segments sent with it arrive.
+    // The retransmission is lost too. The segments sent at the same time arrive.
     let max = sender.last();
     sender.wait(RTT).sack(&[2..max + 1]);
     assert!(sender.deadline().starts_with("1r"));
-    // It was sent under a window of 8.
+    // The retransmission was sent under a window of 8.
     assert_eq!((sender.cc().cwnd, reductions(&sender)), (4.0, 2));
     assert_eq!(sender.counters().lost_retransmissions, 1);
     assert_eq!(sender.counters().timeouts, 0);
@@ -228,7 +228,7 @@ fn extreme_losses_pause_sender_for_one_second() {
     assert_eq!(until_deadline(&sender), Some(ms(1000)));
     assert!(sender.rto.unwrap() > sender.now + ms(2000), "the timer fires after the mxrtt of 1r");
     assert_eq!(sender.deadline(), "1r");
-    // It arrives, and the sender continues as usual in slow start.
+    // The retransmission arrives, and the sender continues as usual in slow start.
     assert_eq!(sender.wait(RTT).ack(1), "2r 3r");
     assert_eq!(sender.cc().ssthresh, 5.0);
     assert_eq!(sender.counters().timeouts, 0);
@@ -273,11 +273,11 @@ fn lost_retransmission_does_not_block_extreme_loss_recovery() {
     let mut sender = sender("sack+pr", 10.0);
     sender.wait(RTT).sack(&[2..11]);
     assert!(sender.deadline().starts_with("1r"));
-    // No more ACKs arrive. The segments sent 200 ms before the retransmission are also lost, which is
-    // detected 100 ms after it was sent.
+    // No more ACKs arrive. The segments sent 200 ms before the retransmission are also lost. Their loss is
+    // detected 100 ms after the retransmission.
     assert_eq!(sender.deadline(), "");
     assert_eq!((until_deadline(&sender), sender.cc().cwnd), (Some(ms(900)), 1.0));
-    // The retransmission is judged one second after it was sent. 100 ms later, the sender may send again.
+    // The retransmission is judged when it is one second old. 100 ms later, the sender may send again.
     assert_eq!(sender.deadline(), "");
     assert_eq!(until_deadline(&sender), Some(ms(100)));
     assert_eq!(sender.deadline(), "1r");

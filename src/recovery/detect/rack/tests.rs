@@ -1,5 +1,5 @@
-//! Tests of each rule of RFC 8985. The RTT is 100 ms unless a test says otherwise. Segments sent together
-//! have the same sending time. The one with the higher end then counts as sent later (§5.2).
+//! Tests of each rule of RFC 8985. The default RTT is 100 ms. Segments sent together have the same sending
+//! time. The one with the higher end then counts as sent later (§5.2).
 
 use airwire::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ fn sender(cwnd: f64) -> BareSender {
     BareSender::new("sack+rack").under_way(cwnd, 8.0, RTT)
 }
 
-/// Segment 2 overtakes segment 1, which arrives a moment later. So reordering has been seen, and nothing is
-/// lost.
+/// Segment 2 overtakes segment 1, which arrives a moment later. The detector has observed reordering, and no
+/// segment is lost.
 fn after_reordering(cwnd: f64) -> BareSender {
     let mut sender = sender(cwnd);
     sender.wait(RTT).sack(&[2..3]);
@@ -38,7 +38,7 @@ fn lost(sender: &mut BareSender) -> usize {
 fn slightly_reordered_segment_is_not_lost() {
     let mut sender = sender(10.0);
     assert_eq!(sender.wait(RTT).sack(&[2..3]), "");
-    // Segment 1 is due RACK.rtt + reo_wnd = 100 + 100/4 ms after it was sent, 100 ms of which are over.
+    // Segment 1 is due at an age of RACK.rtt + reo_wnd = 100 + 100/4 ms, and it is 100 ms old.
     assert_eq!(until_deadline(&sender), Some(ms(25)));
     sender.wait(ms(20)).ack(2);
     assert_eq!((lost(&mut sender), sender.counters().window_reductions), (0, 0));
@@ -106,8 +106,7 @@ fn ack_of_original_does_not_time_retransmission() {
     assert!(sender.deadline().starts_with("3r"));
     let resent_at = sender.now;
     sender.wait(ms(1)).ack_echoing(5, first_copy);
-    // If the retransmission of 3 had been delivered after 1 ms, everything else sent before it would be
-    // overdue.
+    // If the retransmission of 3 had been delivered after 1 ms, all other earlier segments would be overdue.
     assert_eq!(lost(&mut sender), 1);
     assert!(
         sender.recovery.deadline().is_none_or(|at| at > resent_at + ms(20)),
@@ -226,7 +225,7 @@ fn rack_detects_losses_after_timeout() {
     sender.deadline();
     assert_eq!(sender.timeout(), "1r");
     assert_eq!(sender.wait(RTT).ack(1), "2r 3r");
-    // Segment 2 is lost again. Segment 3, which was sent with it, arrives.
+    // Segment 2 is lost again. Segment 3, sent at the same time, arrives.
     assert_eq!(sender.wait(RTT).sack(&[3..4]), "2r 4r", "in RTO recovery reo_wnd is 0");
     assert_eq!((sender.cc().state(), until_deadline(&sender)), (RecoveryState::Loss, None));
     assert_eq!(sender.counters().lost_retransmissions, 1);
@@ -258,7 +257,7 @@ fn linux_counts_late_original_as_reordering() {
     // Segments 6 to 9 overtake segment 5.
     assert!(!sender.sack(&[6..10]).contains("5r"));
     assert_eq!((lost(&mut sender), until_deadline(&sender)), (0, Some(ms(31))));
-    // According to the RFC, no reordering has been seen, because segment 1 was retransmitted.
+    // The RFC's rule has not detected reordering, because segment 1 was retransmitted.
     let mut sender = BareSender::new("sack+rack+eifel").under_way(20.0, 8.0, RTT);
     receive_late_original(&mut sender);
     sender.trace();
@@ -368,7 +367,7 @@ fn probe_detects_tail_loss_after_two_rtts() {
     assert_eq!(sender.now - began, ms(200), "PTO = 2·SRTT");
     assert_eq!(sender.counters().resent_probe, 1);
     assert_eq!(sender.cc().cwnd, 10.1, "a probe does not reduce the window");
-    // The probe is SACKed. Segment 9 was sent long before it.
+    // The probe is SACKed. Segment 9 was sent long before the probe.
     assert_eq!(sender.wait(RTT).sack(&[10..11]), "9r");
     assert_eq!(sender.wait(RTT).ack(10), "");
     let counters = sender.counters();

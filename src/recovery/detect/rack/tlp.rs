@@ -150,8 +150,8 @@ impl Tlp {
             self.probe = Probe::None;
             return None;
         }
-        // Case 2: only one of them has arrived. Otherwise, the receiver would have reported the duplicate by
-        // now.
+        // Case 2: only the original or only the probe has arrived. Otherwise, the receiver would have
+        // reported the duplicate by now.
         if una > end_seq {
             self.probe = Probe::None;
             return Some(flight);

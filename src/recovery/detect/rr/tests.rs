@@ -102,7 +102,7 @@ fn avoidable_timeout_lowers_dup_thresh() {
         reorder(&mut sender, 14);
     }
     assert_eq!(dup_thresh(&mut sender), 15);
-    // The threshold never falls below the smallest length seen.
+    // The threshold never falls below the smallest length measured.
     for _ in 0..20 {
         timeout_after(&mut sender, 4);
     }

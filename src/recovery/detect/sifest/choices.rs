@@ -47,9 +47,8 @@ pub(super) enum Overdue {
 /// "When a new data packet is sent, *sifest_* is increased by one. [...] If the sender retransmits a packet
 /// triggered by schemes other than a timeout, *sifest_* remains the same".
 ///
-/// Choice: Segments of the go-back-N pass after a timeout count when they are sent, each of them once. After
-/// a timeout, they are additional segments in flight. A retransmission caused by duplicate ACKs replaces the
-/// copy before it.
+/// Choice: Segments of the go-back-N pass after a timeout count when they are sent, but only once each: they
+/// are additional segments in flight. A retransmission caused by duplicate ACKs replaces the earlier copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Counted {
     #[default]

@@ -62,7 +62,7 @@ fn rwnd_or_application_limit_lowers_threshold() {
 fn new_ack_subtracts_acked_segments_from_estimate() {
     let mut sender = session_limited("newreno+sifest", 16.0, 8);
     // Eight segments are in flight and six arrive. The seventh is lost. With two segments in flight, one
-    // duplicate ACK suffices.
+    // duplicate ACK is enough.
     assert_eq!(sender.ack(6), "");
     assert_eq!(sender.dupacks(1), "7r");
 }
@@ -70,7 +70,7 @@ fn new_ack_subtracts_acked_segments_from_estimate() {
 #[test]
 fn window_update_does_not_trigger_retransmission() {
     let mut sender = sender("newreno+sifest", 1.0);
-    // A window update. sifest is 1, so zero duplicate ACKs suffice by the formula alone.
+    // A window update. sifest is 1, so the formula alone would require no duplicate ACK.
     assert_eq!(sender.receive(Ack::default(), 0, &[]), "");
     assert_eq!(sender.counters().fast_retransmits, 0);
 }
@@ -180,8 +180,7 @@ fn dupacks_at_recover_trigger_retransmission_after_timeout() {
     let after_timeout = |recipe| {
         let mut sender = sender(recipe, 4.0);
         assert_eq!(sender.timeout(), "1r");
-        // Only the first segment was lost (and the duplicate ACKs as well). SND.UNA is at `recover`, not
-        // beyond it.
+        // Only the first segment and the duplicate ACKs were lost. SND.UNA is at `recover`, not beyond it.
         assert_eq!(sender.wait(RTT).ack(4), "5 6");
         sender.wait(RTT).dupacks(1)
     };
@@ -211,7 +210,7 @@ fn timeout_during_acks_assumes_segments_in_flight() {
     assert_eq!(sender.dupacks(1), "15");
     sender.rto = Some(sender.now + RTT / 2);
     assert_eq!(sender.timeout(), "5r");
-    // Eleven segments are outstanding, so at most ten were sent before the retransmission. Half of them are
+    // Eleven segments are outstanding, so at most ten were sent before the retransmission. Half of these are
     // reported.
     assert_eq!(sender.wait(RTT).dupacks(5), "");
     assert_eq!(sender.counters().lost_retransmissions, 0);
@@ -276,8 +275,8 @@ fn duplicate_ack_flood_retransmits_once_per_rtt() {
 
 #[test]
 fn lost_retransmission_precedes_other_sack_holes() {
-    // Segment 1 and its retransmission are lost, and so is 5. When the retransmission is overdue, IsLost()
-    // holds for both.
+    // Segment 1, its retransmission and segment 5 are lost. When the retransmission is overdue, IsLost()
+    // holds for segments 1 and 5.
     let mut sender = sender("sack+sifest", 10.0);
     assert_eq!(sender.sack(&[2..5]), "1r");
     assert_eq!(sender.sack(&[2..5, 6..11]), "5r 11 12 13");
@@ -297,7 +296,7 @@ fn timeouts_are_counted_by_duplicate_acks_received() {
     assert_eq!(sender.timeout(), "1r 2r");
     let counters = sender.counters();
     assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 0, 0, 0], 0));
-    // Only two of the eight segments are outstanding in this pass, and one of them has arrived.
+    // Only two of the eight segments are outstanding in this pass, and one has arrived.
     sender.wait(RTT).dupacks(1);
     sender.timeout();
     let counters = sender.counters();

@@ -38,7 +38,7 @@ fn third_duplicate_ack_runs_steps_4_to_6() {
     // Step 4: SND.NXT = SND.MAX, so nothing is retransmitted.
     assert!(!sender.flight.has_rewound());
     assert!(sender.trace().iter().any(|d| d.what == What::Resume { at: 22_000 }));
-    // Step 5: SRTT is doubled. The timer is restarted from it, without the backoff.
+    // Step 5: SRTT is doubled. The timer restarts with the new SRTT, without the backoff.
     assert_eq!(sender.rtt.srtt(), Some(srtt * 2));
     assert_eq!(sender.rtt.rto().get(), srtt * 2 + rttvar * 4);
     assert_eq!(sender.rto, Some(sender.now + sender.rtt.rto().get()));

@@ -61,7 +61,7 @@ fn sacks_before_first_new_ack_are_inconclusive() {
     assert_eq!(sender.sack(&[3..7]), "", "IsLost() is ignored, too");
     // The retransmission of 1 has arrived and releases two new segments.
     assert_eq!(ack_with(&mut sender, 1, &[3..7]), "11 12");
-    // They arrive, but 2 does not: step 3a.
+    // The new segments arrive, but 2 does not: step 3a.
     assert_eq!(sender.sack(&[11..12, 3..7]), "2r 7r 8r");
     assert_eq!((sender.window(), sender.counters().undone), ((3.0, 5.0), 0));
 }
@@ -71,7 +71,7 @@ fn sacked_original_above_hole_undoes_timeout() {
     let mut sender = under_way("sack+frto");
     sender.timeout();
     assert_eq!(ack_with(&mut sender, 1, &[]), "11 12");
-    // Segment 2 is lost, and 3 arrives. The rest of the window is late as well.
+    // Segment 2 is lost, and 3 arrives. The rest of the window is also late.
     assert_eq!(sender.sack(&[3..4]), "");
     assert_eq!((sender.cc().state(), sender.cc().ssthresh), (RecoveryState::Open, 8.0));
     // Duplicate ACKs reveal the loss as usual, and it halves the window.

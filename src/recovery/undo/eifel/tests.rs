@@ -114,7 +114,7 @@ fn timeout_after_fast_retransmission_belongs_to_same_episode() {
     assert_eq!(sender.window(), (1.0, 5.0));
     sender.ack_echoing(4, ORIGINAL);
     assert_eq!(sender.window(), (10.0, 10.0));
-    // The timer was wrong as well: max(SRTT_prev, 250) with the first sample of new data.
+    // The timer was also wrong: max(SRTT_prev, 250) with the first sample of new data.
     sender.ack_echoing(10, ORIGINAL);
     sender.wait(Duration::from_millis(250)).ack(11);
     assert_eq!(sender.rtt.srtt(), Some(Duration::from_millis(250)));
@@ -250,7 +250,7 @@ fn loss_after_undo_is_detected() {
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL);
     sender.ack_echoing(3, ORIGINAL);
-    // Segment 4 is missing: three duplicate ACKs suffice, despite `recover`.
+    // Segment 4 is missing: three duplicate ACKs are enough, despite `recover`.
     assert!(sender.dupacks(3).starts_with("4r"));
     assert_eq!(sender.cc().state(), RecoveryState::Recovery);
 }

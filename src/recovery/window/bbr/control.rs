@@ -1,5 +1,5 @@
-//! Control by the model: the cycle of gains, the amount that fits into the path, the pacing rate, and the
-//! window.
+//! Control by the model, which computes the cycle of gains, the amount that fits into the path, the pacing
+//! rate and the window.
 
 use airwire::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Detection of policers (bbr_lt_bw_sampling(); Flach et al.: *An Internet-Wide Analysis of Traffic
 //! Policing*, SIGCOMM 2016). A policer passes a burst and then drops everything above its rate. The maximum
-//! recent rate then comes from the burst and is far too high. Two successive intervals with many losses and
-//! nearly the same rate reveal a policer, and for a while that rate is used as the bandwidth.
+//! recent rate is then the rate of the burst, which is far too high. Two successive intervals with many
+//! losses and nearly the same rate reveal a policer, and for a while that rate is used as the bandwidth.
 
 use airwire::time::Instant;
 

@@ -14,9 +14,9 @@
 //!      any state ──▶ ProbeRtt: 4 segments for 200 ms, after 10 s without a shorter round trip
 //! ```
 //!
-//! In the first round trip of fast recovery, the sender sends as much as was delivered (packet conservation).
-//! After recovery the window returns to its old value. ssthresh does not change, except for the value that
-//! the kernel stores when Startup ends. An ECN echo has no effect.
+//! In the first round trip of fast recovery, the sender sends one segment per delivered segment (packet
+//! conservation). After recovery the window returns to its old value. ssthresh does not change, except for
+//! the value that the kernel stores when Startup ends. An ECN echo has no effect.
 //!
 //! Names are simplified kernel names. Rates are in segments per second. Gains have the kernel's values, which
 //! are fixed-point numbers with eight fractional bits.
@@ -283,7 +283,8 @@ impl Bbr {
         if self.sample_long_term(view, &sample.totals, lossy, measured.is_app_limited) {
             self.probe_bw(view.now, sample.totals.delivered);
         }
-        // An application-limited sample says nothing about the path, unless it exceeds the known bandwidth.
+        // The rate of an application-limited sample is a lower bound, useful only if it exceeds the known
+        // bandwidth.
         let bw = measured.delivered / interval.as_secs_f64();
         if !measured.is_app_limited || bw >= self.max_bw.get() {
             self.max_bw.update(BW_ROUNDS, self.rounds.count, bw);

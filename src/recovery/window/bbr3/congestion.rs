@@ -11,7 +11,7 @@ const BETA: f64 = 0.7;
 /// BBRStartupFullLossCnt: number of separate lost ranges in a round trip that ends Startup.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 
-/// The bounds of the model, and the measurements that they are derived from. An unset bound is infinite.
+/// The bounds of the model, and the measurements from which they are derived. An unset bound is infinite.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Congestion {
     /// In segments per second.

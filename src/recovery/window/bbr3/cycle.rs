@@ -145,7 +145,7 @@ impl Bbr3 {
     fn is_time_to_go_down(&mut self, view: &View<'_>, sample: &RateSample) -> bool {
         let longterm = self.congestion.inflight_longterm;
         // The ACK itself makes the flight smaller than the window, which the bound limits. So the flight
-        // before it counts.
+        // before the ACK counts.
         if self.cycle.prev_probe_too_high && sample.prior_in_flight >= longterm {
             self.cycle.prev_probe_precautionary = true;
             return true;

@@ -4,8 +4,8 @@
 //! The model extends version 1 ([`bbr`](super::bbr)), which has a bandwidth and a round-trip time, by bounds
 //! learned from losses. A probe for more bandwidth sets `inflight_longterm` if more than 2 % of its data is
 //! lost. Losses outside a probe lower `bw_shortterm` and `inflight_shortterm`, and the next probe clears
-//! these two. ProbeBW is a cycle of four states. A probe starts after two to three seconds, or after as many
-//! round trips as Reno would need to cause a loss, whichever comes first:
+//! these two. ProbeBW is a cycle of four states. A probe starts after two to three seconds, or earlier, after
+//! the number of round trips in which Reno would cause a loss:
 //!
 //! ```text
 //!  Startup ──▶ Drain ──▶ DOWN ──▶ CRUISE ──▶ REFILL ──▶ UP      pacing gains: 2.77, 0.5; 0.9, 1, 1, 1.25
@@ -33,11 +33,11 @@
 //!   not exceed the bound.
 //! - Choice: it is meant for `sack` only. Without SACK the sender learns of deliveries too late to measure
 //!   them (§4.1.3.5.1). It also runs if the peer does not permit SACK.
-//! - Deviation: SaveStateUponLoss() runs when a recovery begins, but not in NoteLoss() as well. The end of a
+//! - Deviation: SaveStateUponLoss() runs when a recovery begins, but not also in NoteLoss(). The end of a
 //!   probe clears the record that this round trip had losses, so the next loss of the same ACK would
 //!   overwrite the saved state.
-//! - Deviation: an application-limited phase is detected when the application writes (as in Linux), but not
-//!   at each ACK and timer as well (§4.1.2.4). Retransmissions sent after the application has run out of data
+//! - Deviation: an application-limited phase is detected only when the application writes (as in Linux), not
+//!   also at each ACK and timer (§4.1.2.4). Retransmissions sent after the application has run out of data
 //!   are not marked.
 
 mod congestion;
@@ -55,7 +55,7 @@ use super::{Loss, LossKind, Model, Modelled, Reduction, Window};
 use crate::recovery::rate::{LostSegment, RateSample, Totals};
 use crate::recovery::{Ack, RecoveryState, View};
 
-/// MaxBwFilterLen: the current cycle and the one before.
+/// MaxBwFilterLen: the current and the previous cycle.
 const MAX_BW_FILTER_LEN: u64 = 1;
 const EXTRA_ACKED_FILTER_LEN: u64 = 10;
 const MIN_PIPE_CWND: f64 = 4.0;
@@ -203,7 +203,7 @@ impl Window for Bbr3 {
         } else {
             self.save_cwnd(view);
             self.congestion.save();
-            // The window will be reduced, so `save_cwnd` must not replace the saved window with it.
+            // The window will be reduced, so `save_cwnd` must keep the saved window.
             self.in_loss_recovery |= loss.kind == LossKind::Timeout;
         }
         Reduction { cwnd: view.cc.cwnd, ssthresh: view.cc.ssthresh }

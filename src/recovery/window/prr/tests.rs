@@ -92,7 +92,7 @@ fn ack_without_delivery_releases_nothing() {
 
 #[test]
 fn timer_detected_losses_do_not_burst() {
-    // Reordering has been seen, so RACK waits for a quarter of a round trip, 25 ms.
+    // Reordering has been detected, so RACK waits for a quarter of a round trip, 25 ms.
     let mut sender = sender("sack+rack+prr");
     sender.sack(&[2..3]);
     sender.ack(2);
@@ -111,7 +111,7 @@ fn linux_replaces_timer_detected_losses_at_once() {
     let resent = |profile| {
         let handshake = Handshake::default();
         let mut sender = BareSender::with("sack+rack+prr", profile, &handshake).under_way(20.0, 20.0, RTT);
-        // Reordering has been seen, so RACK waits.
+        // Reordering has been detected, so RACK waits.
         sender.wait(RTT).sack(&[2..3]);
         sender.ack(2);
         sender.sack(&[4..5]);

@@ -1,7 +1,7 @@
 //! Linux 6.18's receiver: when an ACK is sent, and how large the window is.
 //!
-//! It counts time in ticks of the kernel (`HZ`), and memory as a driver allocates it for a segment. The names
-//! are from `struct tcp_sock` and `struct inet_connection_sock`.
+//! Time is counted in ticks of the kernel (`HZ`), and memory as a driver allocates it for a segment. The
+//! names are from `struct tcp_sock` and `struct inet_connection_sock`.
 
 mod acks;
 mod held;

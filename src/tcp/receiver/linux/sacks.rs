@@ -1,6 +1,7 @@
 //! The SACK blocks of the next ACK, newest first, four at most (`selective_acks`).
 //!
-//! A fifth block replaces the oldest one, which is not restored: a segment adjacent to it starts a new block.
+//! A fifth block replaces the oldest one, which is not restored: a segment adjacent to the lost block starts
+//! a new block.
 
 /// A range of bytes.
 type Block = (u64, u64);
@@ -32,7 +33,8 @@ impl Sacks {
         let mut first = segment;
         if let Some(at) = list.iter().position(|block| touches(*block, segment)) {
             first = join(list.remove(at), segment);
-            // It may now touch other blocks, which are merged in list order (tcp_sack_maybe_coalesce()).
+            // The joined block may now touch other blocks, which are merged in list order
+            // (tcp_sack_maybe_coalesce()).
             list.retain(|block| {
                 let is_adjacent = touches(first, *block);
                 if is_adjacent {

@@ -61,7 +61,7 @@ pub(in crate::tcp::receiver) struct Window {
     buffer: Buffer,
 }
 
-/// The round-trip time seen by the receiver (rcv_rtt_est), in eighths of a microsecond.
+/// The round-trip time measured by the receiver (rcv_rtt_est), in eighths of a microsecond.
 #[derive(Debug, Default)]
 struct ReceiveRtt {
     eighths: u32,
