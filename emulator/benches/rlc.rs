@@ -174,7 +174,7 @@ fn real_time() {
         for bearer in &mut bearers {
             let deadline = bearer.next_deadline();
             if deadline <= woke {
-                // The lateness when this bearer is done, including the time of the bearers before it.
+                // The lateness when this bearer is done, including the time of the earlier bearers.
                 bearer.until(woke);
                 lateness.push((now() - deadline).as_micros());
             }

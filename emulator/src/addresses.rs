@@ -1,6 +1,6 @@
 //! Default addresses for links whose user did not choose any.
 //!
-//! The addresses come from 100.64.0.0/10 (RFC 6598) and fd61:6972:6c6b::/64. Each link has a block. Its fixed
+//! The addresses belong to 100.64.0.0/10 (RFC 6598) and fd61:6972:6c6b::/64. Each link has a block. Its fixed
 //! side is host 1 of the block and its mobile side is host 2. The rest of the block is for links that run
 //! inside that mobile side. So every namespace reaches every other one with one route per link, and nested
 //! links need no address translation.
@@ -20,7 +20,7 @@ const POOL: (Ipv4Addr, u8) = (Ipv4Addr::new(100, 64, 0, 0), 10);
 const LENGTHS: [u8; 4] = [16, 20, 24, 28];
 const V6: u128 = 0xfd61_6972_6c6b_0000 << 64;
 
-/// The addresses of one link, reserved in the namespace of its fixed side while this value lives.
+/// The addresses of one link, reserved in the namespace of its fixed side while this value exists.
 #[derive(Debug)]
 pub struct Block {
     base: u32,

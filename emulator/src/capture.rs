@@ -64,7 +64,7 @@ pub struct Capture {
     output: Output,
     /// Wall-clock time at `Instant::ZERO`, since 1970.
     zero: std::time::Duration,
-    /// The first failure of the [`Tap`]. Nothing is written after it.
+    /// The first failure of the [`Tap`]. The capture writes nothing after a failure.
     failed: Option<OutputError>,
 }
 

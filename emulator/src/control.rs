@@ -17,11 +17,11 @@
 //! ends for any reason. If the user gives a path instead, the file is removed at the end, and a file left by
 //! a killed process is replaced.
 //!
-//! An abstract name has no permissions: any user may listen on it or connect to it. Therefore both ends check
-//! the peer's identity with SO_PEERCRED. The link answers only root and the user who started it, and refuses
-//! all other users with an error. A client trusts only links of its own user and of root, and exchanges no
-//! data with any other listener. (Inside a user namespace, root looks like any other foreign user. Neither
-//! side trusts it.)
+//! An abstract name has no permissions: any user may listen on the name or connect to the socket. Therefore
+//! both ends check the peer's identity with SO_PEERCRED. The link answers only root and the user who started
+//! it, and refuses all other users with an error. A client trusts only links of its own user and of root, and
+//! exchanges no data with any other listener. (Inside a user namespace, root looks like any other foreign
+//! user, which both sides distrust.)
 
 #[cfg(test)]
 mod tests;
@@ -51,8 +51,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 const PREFIX: &str = "airlink/";
 /// Bytes of the longest request. A client that sends a longer line is disconnected.
 const MAX_REQUEST_LEN: usize = 64 << 10;
-/// Upper bound on the bytes of answers that a client has not read. A client that exceeds it is disconnected,
-/// since the link cannot wait for it.
+/// Upper bound on the bytes of answers that a client has not read. A client that exceeds this bound is
+/// disconnected, since the link cannot wait for a client.
 const MAX_UNREAD: usize = 1 << 20;
 /// Upper bound on simultaneous clients.
 const MAX_CLIENTS: usize = 64;
@@ -244,7 +244,8 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
 }
 
-/// Whether this user is root or the current user. Links answer, and clients trust, only these two.
+/// Whether this user is root or the current user. Links answer only these users, and clients accept only
+/// links of these users.
 fn is_trusted(uid: u32) -> bool {
     uid == 0 || uid == geteuid().as_raw()
 }
@@ -543,7 +544,7 @@ impl Client {
         let mut line = serde_json::to_vec(request).expect("a request becomes JSON");
         line.push(b'\n');
         match self.stream.get_mut().write_all(&line) {
-            // The link may have sent a reason before it closed the connection.
+            // The link may have sent a reason before closing the connection.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             result => result.map_err(|source| self.address.client_error(source))?,
         }

@@ -57,7 +57,7 @@ pub trait Observer<M> {
     }
 }
 
-/// State of a run, as an observer sees it.
+/// State of a run, for an observer.
 pub struct Round<'a, M> {
     /// The time up to which the machine has handled its deadlines.
     pub now: Instant,
@@ -170,7 +170,7 @@ fn serve<M: Machine>(
                 Wakeup::Deadline => {}
             }
         }
-        // Handle deadlines first: the packets arrived after them.
+        // Handle deadlines first: the packets arrived later.
         transmitter.catch_up(machine, clock.now());
         transmitter.write_out();
         for index in &readable {

@@ -1,4 +1,4 @@
-//! Lateness of packets in real time: the time of the write minus the time that the machine had set for it.
+//! Lateness of packets in real time: the time of the write minus the departure time that the machine had set.
 
 use std::fmt;
 use std::str::FromStr;

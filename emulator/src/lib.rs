@@ -1,5 +1,5 @@
 //! airlink emulates a network path below IP: links, radio bearers and base stations. Where a standard defines
-//! formats, they are bit-exact. The emulator reports the fate of every packet.
+//! formats, they are bit-exact. The emulator reports what happened to every packet.
 //!
 //! A [`Scenario`] is a text that lists the stages of a path: links, lossy channels, outages, local
 //! retransmission, bearers of UMTS, LTE and NR, base stations, background traffic. [`Scenario::build`] turns it into a

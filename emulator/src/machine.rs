@@ -14,8 +14,8 @@ pub struct Port(pub usize);
 /// # Order of calls
 ///
 /// 1. Before a packet is handed in, all deadlines up to that instant are handled: [`catch_up`].
-/// 2. After every `handle_*`, `poll_packet` is called until it returns `None`: [`drain`]. Only then is
-///    `next_deadline` meaningful.
+/// 2. After every `handle_*`, `poll_packet` is called until it returns `None`: [`drain`]. `next_deadline` is
+///    meaningful only after these calls.
 /// 3. `now` never decreases. Events at the same instant happen in the order of the calls.
 /// 4. A driver that wakes up late passes the missed deadline as `now`, not the current time. So lateness
 ///    appears only once, at the exit, and does not add up from stage to stage.

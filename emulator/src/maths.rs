@@ -1,6 +1,6 @@
 //! Elementary functions for sampling, built only from IEEE additions, multiplications and divisions, so that
-//! results are bit-identical on every machine. `f64::ln` and `f64::powf` come from the platform and differ
-//! between platforms.
+//! results are bit-identical on every machine. Each platform has its own `f64::ln` and `f64::powf`, with
+//! different results.
 //!
 //! `libm` would be as portable, but rounds a third of the logarithms and three quarters of the exponentials
 //! differently, which would change all recorded results.

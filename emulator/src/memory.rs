@@ -1,6 +1,6 @@
 //! Memory of the packets inside a path, and its upper bound.
 //!
-//! An unlimited queue, a long delay or a traffic source that is faster than the link after it would otherwise
+//! An unlimited queue, a long delay or a traffic source that is faster than the next link would otherwise
 //! take all memory of the machine.
 
 use airwire::time::Instant;
@@ -121,7 +121,7 @@ impl Memory {
         }
     }
 
-    /// Returns whether the stage may keep all that was counted for it.
+    /// Returns whether the stage may keep all packets that were counted as its own.
     #[inline]
     pub(crate) fn has_room(&self, stage: usize, direction: Direction) -> bool {
         let free = self.limit.saturating_sub(self.used);

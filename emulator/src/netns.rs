@@ -32,7 +32,7 @@ const PREFIX: &str = "airtcp-";
 /// Network namespace of the calling thread.
 const CURRENT: &str = "/proc/thread-self/ns/net";
 
-/// Reason why a namespace cannot be created or entered. Each message says what to do.
+/// Reason why a namespace cannot be created or entered. Each message contains the solution.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
     /// The name or path does not exist.
@@ -69,7 +69,7 @@ impl NamespaceError {
 pub struct Namespace {
     name: String,
     path: PathBuf,
-    /// The namespace itself, locked while its owner lives.
+    /// The namespace itself, locked while its owner exists.
     _alive: Option<Flock<File>>,
 }
 
@@ -241,7 +241,7 @@ pub fn enter<T: Send>(name_or_path: &Path, f: impl FnOnce() -> T + Send) -> Resu
     })
 }
 
-/// Removes the namespaces of dead processes, and ends the processes inside. Returns the names of the
+/// Removes the namespaces whose owner has ended, and ends the processes inside. Returns the names of the
 /// namespaces.
 pub fn sweep() -> Vec<String> {
     // Without the lock, another process might just be creating a namespace.
@@ -266,8 +266,9 @@ pub fn sweep() -> Vec<String> {
 
 /// Turns the directory into a shared mount, exactly as `ip netns add` does.
 ///
-/// Otherwise the first `ip netns add` of another process would do so later. Its mount would contain copies of
-/// our mounts and hide the originals, so that we could not remove them.
+/// Otherwise the first `ip netns add` of another process would turn the directory into a shared mount later.
+/// That mount would contain copies of our mounts and hide the originals, so that we could not remove our
+/// mounts.
 fn prepare_run_netns() -> io::Result<Flock<File>> {
     fs::create_dir_all(RUN_NETNS)?;
     // Two processes at the same time would stack two mounts. `ip` takes the same lock.

@@ -29,7 +29,7 @@ pub enum Origin {
 #[derive(Clone, Debug)]
 pub struct Packet(Box<Counted>);
 
-/// A packet, and the memory that its path has counted for it.
+/// A packet, and its memory in the path's account.
 #[derive(Clone, Debug)]
 struct Counted {
     content: Content,

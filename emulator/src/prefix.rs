@@ -57,7 +57,7 @@ impl Prefix {
     }
 
     /// Whether `other` is in this network. Addresses of the other family, including IPv4-mapped ones, are
-    /// not.
+    /// outside.
     pub fn contains(self, other: IpAddr) -> bool {
         self.addr.is_ipv4() == other.is_ipv4()
             && self.network() == Self { addr: other, len: self.len }.network()

@@ -1,4 +1,4 @@
-//! The program behind a link. It runs in its own namespaces, and all processes that it starts end with it.
+//! The program behind a link. It runs in its own namespaces. When the program ends, all its processes end.
 //!
 //! The first process of a PID namespace is its init. When the init ends, the kernel kills all other
 //! processes. Here the init is `airlink inside` ([`Init`]). It starts the programs, and ends when the emulator
@@ -121,7 +121,7 @@ impl Program {
                     // WNOWAIT: the pid of the init is not reused until `wait` reaps it.
                     let end = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
                     while waitid(Id::Pid(init), end) == Err(Errno::EINTR) {}
-                    // The only possible failure is a full counter, which is readable as well.
+                    // The only possible failure is a full counter, which is also readable.
                     let _ = ended.write(1);
                 }
             })
@@ -152,8 +152,8 @@ impl Program {
         let _ = kill(pid(&self.init), signal);
     }
 
-    /// Ends the remaining processes and waits for them. Returns the command's exit code, or 128 plus the
-    /// number of the signal that killed it.
+    /// Ends the remaining processes and waits until all have ended. Returns the command's exit code, or 128
+    /// plus the number of the signal that killed it.
     pub fn wait(self) -> u8 {
         let Self { mut init, watcher, _alive: alive, .. } = self;
         drop(alive);

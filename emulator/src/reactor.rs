@@ -1,4 +1,4 @@
-//! Waiting in real time: one thread, epoll, a timerfd for the deadline, and a signalfd for a clean stop.
+//! Waiting in real time, with one thread, epoll, a timerfd for the deadline, and a signalfd for a clean stop.
 //!
 //! A timerfd is used because an epoll timeout has a resolution of 1 ms and is subject to the timer slack.
 
@@ -228,7 +228,7 @@ impl Reactor {
                 }
                 token => {
                     let token = Token(token as u32);
-                    // The caller sees an error or hang-up at its next read or write.
+                    // The caller's next read or write returns an error or hang-up.
                     let failed = event.events().intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
                     let writable = event.events().contains(EpollFlags::EPOLLOUT);
                     if event.events().contains(EpollFlags::EPOLLIN) || (failed && !writable) {

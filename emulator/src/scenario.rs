@@ -85,7 +85,7 @@ impl Scenario {
         Self::load_named(name_or_path, airfiles::PathSource::User)
     }
 
-    /// Like [`load`](Self::load). `named` says where the name comes from: only a user may name a pipe.
+    /// Like [`load`](Self::load). `named` is the origin of the name: only a user may name a pipe.
     pub fn load_named(name_or_path: &str, named: airfiles::PathSource) -> Result<Self, ScenarioError> {
         Self::from_source(&draft::find(name_or_path, named)?)
     }
@@ -106,7 +106,7 @@ impl Scenario {
     }
 
     /// Builds the path in its initial state. Each stage has its own random streams, which depend on its name,
-    /// so that an additional draw in one stage does not affect the others.
+    /// so that an additional draw in one stage does not affect other stages.
     ///
     /// `seed` overrides the scenario's seed. For `recording` and `radio` see [`Path::new`]. An error means
     /// that a file can no longer be read, or that settings changed in code are invalid.
@@ -171,8 +171,8 @@ impl Scenario {
     }
 
     /// Warnings about stages that do nothing, and about settings that no real link has or that may stop a run
-    /// unintentionally. Each has its stage and direction. The settings of a preset come from its source, so
-    /// only changed ones are reported.
+    /// unintentionally. Each has its stage and direction. A preset may have such settings, as its source
+    /// requires, so only changed settings are reported.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.all_warnings();
         if !warnings.is_empty()
@@ -346,8 +346,8 @@ impl Scenario {
     }
 
     /// Returns one setting (`"wire.down.rate"`), a group of settings (`"wire.down"`) or a whole stage
-    /// (`"wire"`). If `both` replaces the direction, the result is the common value of both directions, or
-    /// else an object with `down` and `up`.
+    /// (`"wire"`). If `both` replaces the direction, the result is the common value of both directions. If
+    /// the values differ, the result is an object with `down` and `up`.
     pub fn get(&self, key: &str) -> Result<Json, ScenarioError> {
         let (index, rest) = self.stage_of(key)?;
         if let Some(rest) = rest.strip_prefix("both").filter(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -14,7 +14,7 @@ use crate::stage::{ReconfigureError, Stage};
 /// Settings of one kind of stage, for both directions.
 ///
 /// A stage whose directions are independent implements [`OneWaySettings`] for the settings of one direction.
-/// This trait is then implemented for [`Directions`] of them.
+/// This trait is then implemented for [`Directions`] of these settings.
 ///
 /// [`OneWaySettings`]: crate::stages::duplex::OneWaySettings
 pub trait Settings: Any {
@@ -27,7 +27,8 @@ pub trait Settings: Any {
         Ok(())
     }
 
-    /// Returns the reason why the stage passes every packet unchanged and without delay. `None`: it does not.
+    /// Returns the reason why the stage passes every packet unchanged and without delay. `None`: the stage
+    /// has an effect.
     fn does_nothing(&self) -> Option<&'static str> {
         None
     }

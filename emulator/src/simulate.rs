@@ -176,7 +176,7 @@ struct LoadSource {
 
 /// Minimum time between two packets of a timed load, so that the clock advances.
 const MIN_INTERVAL: Duration = Duration::from_nanos(1);
-/// Time that a saturating load waits before it retries on a path that refused a packet.
+/// Retry interval of a saturating load, on a path that refused a packet.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 impl LoadSource {

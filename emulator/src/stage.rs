@@ -1,5 +1,5 @@
 //! Interface of all stages of a path. A stage is a sans-I/O machine that forwards packets and reports what
-//! happened to each of them.
+//! happened to each packet.
 //!
 //! [`Stage`] is the trait that stages implement. An [`Outbox`] takes the packets that leave a stage and the
 //! events that it reports. An [`Event`] with its time and place is a [`Record`]. This module does not depend
@@ -25,7 +25,7 @@ pub use outbox::Outbox;
 /// that leave during a call are put into `out`, at the time of that call. By default, a stage has no
 /// deadlines and holds no packets.
 pub trait Stage {
-    /// A packet arrived. Its direction shows which side it came from.
+    /// A packet arrived. Its direction shows from which side it arrived.
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
 
     /// The time `now` has reached `next_deadline()`.
@@ -44,8 +44,8 @@ pub trait Stage {
     /// Processes all events that a lazy stage has deferred. No packet leaves.
     fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
 
-    /// The stage's role in a path that looks ahead. It does not change while the stage runs, unless it is
-    /// reconfigured.
+    /// The stage's role in a path that looks ahead. Only a reconfiguration changes the role of a running
+    /// stage.
     fn lookahead(&mut self, _direction: Direction) -> Ahead<'_> {
         Ahead::No
     }
@@ -63,8 +63,8 @@ pub trait Stage {
     /// Current counters, as JSON.
     fn stats(&self) -> Value;
 
-    /// Applies new settings while the stage runs. `settings` must have the type that this kind of stage is
-    /// built from. If a setting cannot change at run time, the stage returns an error and changes nothing.
+    /// Applies new settings while the stage runs. `settings` must have the settings type of this kind of
+    /// stage. If a setting cannot change at run time, the stage returns an error and changes nothing.
     fn reconfigure(
         &mut self,
         now: Instant,
@@ -121,9 +121,9 @@ pub enum Event {
     },
     /// The packet waits in a queue.
     Queued {
-        /// Number of packets ahead of it.
+        /// Number of packets ahead in the queue.
         packets: usize,
-        /// Bytes of the packets ahead of it.
+        /// Bytes of the packets ahead in the queue.
         bytes: u64,
     },
     /// The transmission of the packet began.
@@ -327,8 +327,7 @@ pub enum IncidentKind {
         /// The direction in which the entity sends data.
         direction: Direction,
     },
-    /// An RLC sender changed its window size because its receiver asked for it (WINDOW SUFI, TS 25.322
-    /// §9.2.2.11.3).
+    /// An RLC sender changed its window size at its receiver's request (WINDOW SUFI, TS 25.322 §9.2.2.11.3).
     RlcWindow {
         /// The direction in which the sender sends data.
         direction: Direction,

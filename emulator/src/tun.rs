@@ -28,7 +28,7 @@ pub struct TunConfig {
     pub namespace: Option<PathBuf>,
     /// Addresses of the kernel's end.
     pub addrs: Vec<Prefix>,
-    /// Addresses reached through the device. No interface of the kernel may have one of them.
+    /// Addresses reached through the device. No interface of the kernel may have such an address.
     pub behind: Vec<IpAddr>,
     /// Destinations that the kernel routes into the device, in addition to the networks of its addresses.
     pub routes: Vec<Prefix>,
@@ -109,7 +109,7 @@ pub enum DeviceError {
         /// The requested MTU in bytes, less than [`IPV6_MTU`].
         mtu: u16,
     },
-    /// Another interface has the address. The kernel would answer for both, and route to one of them.
+    /// Another interface has the address. The kernel would answer for both interfaces, but route to only one.
     #[error(
         "the device `{name}` cannot have {addr}: `{holder}` already has it; choose another address, or end the program that created `{holder}`"
     )]
@@ -176,7 +176,7 @@ impl Tun {
         self.device.name()
     }
 
-    /// The largest packet that crosses the device, unless its MTU was changed after it was opened.
+    /// The largest packet that crosses the device, unless its MTU was changed later.
     pub fn mtu(&self) -> usize {
         self.mtu
     }
@@ -256,8 +256,8 @@ impl Tun {
         let interface = Interface::by_name(self.name()).map_err(step("find the index"))?;
         interface.set_mtu(config.mtu).map_err(step(&format!("set the MTU {}", config.mtu)))?;
         match interface.set_queue_len(config.queue_len) {
-            // Not allowed in a user namespace (the kernel requires the capability outside of it). A shorter
-            // queue is sufficient.
+            // Not allowed in a user namespace (the kernel requires the capability in the initial user
+            // namespace). A shorter queue is sufficient.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 tracing::debug!("{} keeps its default queue length: {error}", self.name());
             }

@@ -223,7 +223,7 @@ fn signal_ends_the_linger() {
     }
 }
 
-/// Sends Ctrl-C while a run waits for a reader of its capture, before it starts its program.
+/// Sends Ctrl-C while a run waits for a reader of its capture. The program of the run has not started yet.
 const EARLY_INTERRUPT: &str = r#"
 import os, pty, sys, time, signal
 fifo, pid, seen = sys.argv[1], None, b""

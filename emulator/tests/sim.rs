@@ -219,7 +219,8 @@ fn pcapng_without_packets_is_valid() {
     command.args(["--down", "none", "--up", "none", "--pcapng"]).arg(&path);
     assert!(command.output().unwrap().status.success());
     assert_eq!(tshark(&path, &[]), "");
-    // tshark also accepts an empty file, but other programs do not. Check the magic number of the section header.
+    // Unlike tshark, other programs do not accept an empty file. Check the magic number of the section
+    // header.
     assert!(std::fs::read(&path).unwrap().starts_with(&0x0a0d_0d0a_u32.to_le_bytes()));
 }
 

@@ -55,7 +55,7 @@ const UP: &str =
 const FLEXIBLE_DOWN: &str =
     "tti=2ms,phase=0ms,flight=42ms,pdu=1505,flexible=15bit,window=512,tsp=150ms,poll=200ms,prohibit=96ms";
 
-/// The fields that the tests read. One pass of tshark extracts all of them.
+/// The fields that the tests read. One pass of tshark extracts all fields.
 const FIELDS: [&str; 7] = [
     "_ws.expert.message",
     "rlc.li.value",
@@ -163,7 +163,7 @@ impl Run {
         assert_eq!(duplicates, self.counter("pdus_resent"));
     }
 
-    /// Checks that both directions deliver all packets, and that tshark reassembles nearly all of them.
+    /// Checks that both directions deliver all packets, and that tshark reassembles nearly all packets.
     fn assert_all_packets_delivered(&self) -> [Packets; 2] {
         let packets = self.packets();
         for packets in &packets {
@@ -249,8 +249,8 @@ fn wireshark_follows_resets() {
     run.assert_reassembled(&packets);
 }
 
-/// When MRW moves the window past sequence numbers that were never sent, tshark waits for them until the numbers wrap.
-/// Therefore tshark may miss packets, but those it reassembles must be correct.
+/// When MRW moves the window past sequence numbers that were never sent, tshark waits for these numbers until
+/// they wrap. Therefore tshark may miss packets, but every packet that it reassembles must be correct.
 #[test]
 fn wireshark_decodes_mrw_discards() {
     let discard = "{ mode = \"mrw-after-max-dat\", max_dat = 3, timer_mrw = \"200ms\", max_mrw = 6 }";
@@ -328,7 +328,8 @@ fn wireshark_reassembles_packets_from_flexible_pdus() {
     }
 }
 
-/// Without HARQ, 10 % of the blocks are lost, and with each block every PDU that has a segment in it.
+/// Without HARQ, 10 % of the blocks are lost. With each block, every PDU that has a segment in the block is
+/// lost too.
 #[test]
 fn wireshark_follows_pdus_with_lost_segments() {
     let scenario = FLEXIBLE

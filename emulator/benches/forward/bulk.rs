@@ -22,7 +22,7 @@ const LARGEST: usize = 65_600;
 
 /// The path between the namespaces.
 enum Path {
-    /// Two devices, and a loop that copies packets between them.
+    /// Two devices, and a loop that copies packets from each to the other.
     BareCopy {
         offload: bool,
     },
@@ -65,7 +65,7 @@ struct Sample {
 }
 
 impl Path {
-    /// Whether this kernel supports the path. Prints the reason if the kernel does not.
+    /// Whether this kernel supports the path. If not, prints the reason.
     fn is_supported(&self, row: &str) -> bool {
         let Self::Veth(discipline) = self else { return true };
         let namespaces = namespaces();

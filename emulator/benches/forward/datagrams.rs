@@ -17,7 +17,8 @@ use nix::time::ClockId;
 use super::{Arguments, Emulated, MTU, cpu_time, device, namespaces, reactor, table, wire};
 
 const BATCH: usize = 64;
-/// A destination behind the first device. The kernel behind the second device drops packets to it.
+/// A destination behind the first device. The kernel behind the second device drops packets to this
+/// destination.
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 
 const LOSS: &str =

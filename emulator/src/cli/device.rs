@@ -46,7 +46,7 @@ impl DeviceSummary {
     }
 }
 
-/// Refuses an address that both sides have, since packets for it would never cross the link.
+/// Refuses an address that both sides have, since packets to this address would never cross the link.
 pub(super) fn check_addresses(fixed: &TunConfig, mobile: &TunConfig) -> anyhow::Result<()> {
     let has = |prefix: &&Prefix| mobile.addrs.iter().any(|other| other.addr() == prefix.addr());
     fixed.addrs.iter().find(has).map_or(Ok(()), |both| {

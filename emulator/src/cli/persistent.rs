@@ -165,7 +165,7 @@ impl Down {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let mut client = Client::connect(&self.name)?;
         client.request(&Request::Stop)?.map_err(anyhow::Error::msg)?;
-        // The process closes the connection when it ends, after it has cleaned up.
+        // The process cleans up, closes the connection and ends.
         client.take_while(Result::is_ok).for_each(drop);
         Ok(ExitCode::SUCCESS)
     }

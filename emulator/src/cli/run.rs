@@ -333,8 +333,8 @@ fn list(prefixes: &[Prefix]) -> String {
     prefixes.iter().map(|prefix| prefix.addr().to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the capabilities of this process apply to its network namespace. They do not apply if a
-/// user namespace was created without a network namespace.
+/// Whether the capabilities of this process apply to its network namespace. After the creation of a user
+/// namespace without a network namespace, they do not apply.
 fn owns_network() -> bool {
     let entered = Anonymous::current().and_then(|own| own.enter(|| ()));
     !matches!(entered, Err(NamespaceError::NotPermitted(_)))

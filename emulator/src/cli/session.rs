@@ -45,7 +45,7 @@ pub(super) struct ScenarioArgs {
     memory: Size,
 }
 
-/// A scenario, and the path that is built from it.
+/// A scenario and its path.
 pub(super) struct Emulation {
     pub(super) scenario: Scenario,
     pub(super) seed: u64,
@@ -226,7 +226,7 @@ impl RunningLink {
         };
         let result = driver::run(path, &mut self.endpoints, &mut self.reactor, None, &mut observer);
         let now = clock.now();
-        // The command ends with the link, whatever the reason.
+        // The command ends with the link, for any reason.
         let command = end(task);
         // Read the counters before they disappear with the namespaces.
         let summary = self.summary(now, command, result.as_ref().ok());

@@ -196,11 +196,11 @@ fn socket_of_another_user_is_not_trusted() {
     let address = address("impostor");
     let mut impostor = std::process::Command::new("setpriv");
     impostor.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-    // It would answer any request with a forged result.
+    // The foreign listener would answer any request with a forged result.
     let answer = format!("ABSTRACT-LISTEN:{PREFIX}{address},fork");
     impostor.args(["socat", &answer, "SYSTEM:'cat; echo {\\\"result\\\":1}'"]);
     let mut impostor = impostor.spawn().unwrap();
-    // A socket has its name before it listens. The fourth column shows whether it listens
+    // A socket with a name may not listen yet. The fourth column shows whether it listens
     // (__SO_ACCEPTCON).
     let listens = || {
         let sockets = fs::read_to_string("/proc/thread-self/net/unix").unwrap();

@@ -14,7 +14,7 @@ pub(super) enum AmEntity {
     Nr(nr::AmEntity),
 }
 
-/// Calls a method of the entity, whatever its generation.
+/// Calls a method of the entity of either generation.
 macro_rules! either {
     ($entity:expr, $name:ident => $call:expr) => {
         match $entity {

@@ -38,7 +38,7 @@ pub type NrConfig = DrbConfig<Nr>;
 /// Settings of an LTE bearer.
 pub type LteConfig = DrbConfig<Lte>;
 
-/// Settings of a bearer: its cell, its two directions, and what happens to the connection.
+/// Settings of a bearer: the cell, the two directions, and events of the connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, bound = "G: Generation")]
 pub struct DrbConfig<G: Generation> {
@@ -136,7 +136,7 @@ impl Default for RlfConfig {
 pub struct OthersConfig {
     /// Number of other terminals.
     pub users: u32,
-    /// Rate at which each of them receives data. Absent: each always has data.
+    /// Rate at which each terminal receives data. Absent: each terminal always has data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Size of their transport blocks. Absent: the size that the bearer on the path has.
@@ -173,7 +173,7 @@ impl<G: Generation> Default for DrbConfig<G> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DrbSettings {
     pub(super) technology: TechnologyKind,
-    /// The cell at the start, and the one that alternates with it.
+    /// The cell at the start, and the cell that alternates with the first one.
     pub(super) cells: Vec<Cell>,
     pub(super) directions: PerDirection<DirectionSettings>,
     pub(super) handover: Option<(Times, HandoverConfig)>,
@@ -346,7 +346,7 @@ impl HandoverConfig {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        // Without times, the first handover comes from `airlink ctl`.
+        // Without times, `airlink ctl` triggers the first handover.
         if !self.times().at.is_empty() {
             self.times().validate("handover")?;
         }

@@ -13,7 +13,7 @@ pub(super) enum PdcpReceiver {
     Nr(NrReceiver<Vec<u8>>),
 }
 
-/// Calls a method of the receiver, whatever its generation.
+/// Calls a method of the receiver of either generation.
 macro_rules! either {
     ($receiver:expr, $name:ident => $call:expr) => {
         match $receiver {

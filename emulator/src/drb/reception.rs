@@ -101,8 +101,8 @@ impl Drb {
         }
     }
 
-    /// The sender of `direction` receives a status report. The receiver has the SDUs that the report confirms,
-    /// or no longer waits for them.
+    /// The sender of `direction` receives a status report. The receiver has the SDUs that the report
+    /// confirms, or has stopped waiting for these SDUs.
     fn receive_report(&mut self, direction: Direction, report: &StatusReport, out: &mut Outbox) {
         let mut confirmed = Vec::new();
         self.directions[direction].pdcp.receive_report(report, |count| confirmed.push(count));

@@ -36,7 +36,7 @@ pub(super) struct SharedChannel {
     unassigned_from: Instant,
     /// Number of the next transport block.
     next_block: u64,
-    /// Octets of the transport blocks that were transmitted for the first time, and of the PDUs in them.
+    /// Octets of the transport blocks that were transmitted for the first time, and of their PDUs.
     pub(super) capacity: u64,
     pub(super) used: u64,
     /// Granted slots for which the terminal had no data.

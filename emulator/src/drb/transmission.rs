@@ -144,7 +144,7 @@ impl Drb {
         Some(block)
     }
 
-    /// Moves as many packets from PDCP's queue to RLC as it needs for a block of `octets`.
+    /// Moves packets from PDCP's queue to RLC until RLC can fill a block of `octets`.
     fn refill(&mut self, now: Instant, direction: Direction, octets: usize, out: &mut Outbox) {
         let discard_timer = self.settings.directions[direction].pdcp.discard_timer;
         while self.entities[direction].buffer_status().new < octets as u64

@@ -6,8 +6,8 @@ use super::MAX_PACKET;
 use crate::offload::Segmenter;
 use crate::tun::Tun;
 
-/// Buffers of packets that have left, for reuse. Small packets get small buffers, since thousands of them may
-/// wait in a queue.
+/// Buffers of packets that have left, for reuse. Small packets get small buffers, since thousands of small
+/// packets may wait in a queue.
 pub(super) struct BufferPool {
     /// Bytes of the largest packet expected from the devices.
     mtu: usize,

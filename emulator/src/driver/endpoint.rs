@@ -44,7 +44,7 @@ pub(super) struct Departure {
     pub(super) due: Option<Instant>,
 }
 
-/// Counters of a device, as seen by the kernel on its other side.
+/// Counters of a device, from the point of view of the kernel on its other side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Packets that the kernel sent, read from the device.
@@ -97,8 +97,8 @@ impl Endpoint {
         self.outgoing.is_some()
     }
 
-    /// Reads once and returns the first packet. [`Self::next_packet`] returns the others. `None`: no packet is
-    /// available.
+    /// Reads once and returns the first packet. [`Self::next_packet`] returns further packets. `None`: no
+    /// packet is available.
     pub(super) fn read(
         &mut self,
         at: Instant,

@@ -31,7 +31,8 @@ pub(super) fn add(index: u32, prefix: Prefix) -> io::Result<()> {
     }
 }
 
-/// RTM_NEWADDR: a header, `struct ifaddrmsg`, and the address as the only attribute, IFA_LOCAL.
+/// RTM_NEWADDR, which consists of a header, `struct ifaddrmsg`, and the address as the only attribute,
+/// IFA_LOCAL.
 fn new_address(index: u32, prefix: Prefix) -> Vec<u8> {
     let (family, octets) = match prefix.addr() {
         IpAddr::V4(addr) => (libc::AF_INET, addr.octets().to_vec()),

@@ -3,12 +3,12 @@
 use super::Header;
 use super::tcp::{CWR, FIN, Headers, PSH, RST, SYN, URG, be16};
 
-/// Packets that leave together: a single packet, or segments that the kernel splits again exactly as they
-/// were.
+/// Packets that leave together: a single packet, or segments that the kernel splits again into exactly the
+/// same packets.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The first `count` packets wait. The others are buffers for reuse. Only the data of all packets except
-    /// the first is written, so joining does not copy packets.
+    /// The first `count` packets wait. All further packets are buffers for reuse. Only the data of all
+    /// packets except the first is written, so joining does not copy packets.
     packets: Vec<Vec<u8>>,
     count: usize,
     contents: Contents,
@@ -96,7 +96,7 @@ impl Batch {
                 let header = headers.prepare(&mut self.packets[0], self.len, mss);
                 (header, headers.len())
             }
-            // The checksum stays as it is. The receiver verifies it.
+            // The checksum is not changed. The receiver verifies it.
             Contents::Other | Contents::Segments { .. } => (Header::Whole, 0),
         };
         (header, Parts { packets: &self.packets[..self.count], headers: skipped })

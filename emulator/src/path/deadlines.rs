@@ -51,7 +51,7 @@ impl Deadlines {
         self.own[stage] <= now && self.own[stage] < NEVER
     }
 
-    /// Finds the earliest deadline, after all packets have come to rest.
+    /// Finds the earliest deadline, after all packets have stopped at a stage.
     pub(super) fn settle(&mut self) {
         self.next = NEVER;
         for deadline in &self.of {

@@ -1,4 +1,4 @@
-//! Consecutive stages that look ahead: a packet crosses all of them in one step, ahead of the clock.
+//! Consecutive stages that look ahead: a packet crosses all these stages in one step, ahead of the clock.
 //!
 //! A source of background traffic is always the first stage of a chain, so it emits up to the clock. Further
 //! inside, it would emit as far ahead as the packets that it meets, and these packets would take memory.
@@ -146,8 +146,8 @@ impl Chain {
         packet: &Packet,
         accounts: &mut Accounts,
     ) -> Option<Instant> {
-        // Deadlines of one time are handled from the fixed to the mobile side. A packet that did not come by a
-        // deadline entered the path after all of them.
+        // Deadlines at the same time are handled from the fixed to the mobile side. A packet that did not
+        // arrive by a deadline entered the path after all these deadlines.
         let is_first = self.direction == Direction::Up || !by_deadline;
         self.emit(stages, now, is_first, accounts);
         let passing = PassingPacket { at: now, origin: packet.origin, packet: &packet.bytes };
@@ -264,7 +264,7 @@ impl Chain {
 }
 
 impl Change {
-    /// Applies a change of the past at once, because any number of them may become known together.
+    /// Applies a change of the past at once, because any number of changes may become known together.
     fn apply_or_keep(
         self,
         (now, at): (Instant, Instant),
@@ -298,7 +298,7 @@ fn looking_ahead(stages: &mut [NamedStage], order: &[usize], direction: Directio
         let starts = stage.background(direction);
         ready.push(match stage.lookahead(direction) {
             Ahead::No => {
-                // It may copy packets.
+                // The stage may copy packets.
                 if starts.is_none() {
                     passing.iter_mut().for_each(|background| background.rate = u64::MAX);
                 }

@@ -1,4 +1,4 @@
-//! A radio bearer: two RLC entities, with a transport channel in each direction between them. The `rlc`
+//! A radio bearer: two RLC entities and their two transport channels, one per direction. The `rlc`
 //! stage.
 //!
 //! Each direction has its own TTI grid. When a TTI begins, the sending entity fills as many blocks as the
@@ -154,8 +154,9 @@ impl Bearer {
         }
     }
 
-    /// Moves as many packets from the queue to the entity as it needs to fill a TTI. The others remain under
-    /// the control of the queue discipline. An entity whose window is full keeps its packets and gets no more.
+    /// Moves packets from the queue to the entity until the entity can fill a TTI. Further packets remain
+    /// under the control of the queue discipline. An entity whose window is full keeps its packets and gets
+    /// no more.
     fn refill(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         let max_octets = self.max_octets(direction);
         let DirectionState { queue, ledger, .. } = &mut self.directions[direction];
@@ -175,7 +176,7 @@ impl Bearer {
         self.handle_entity_results(now, out);
     }
 
-    /// Whether packets wait in the queue and the entity has room for them.
+    /// Whether the queue has packets and the entity has room.
     fn needs_refill(&self, direction: Direction) -> bool {
         !self.directions[direction].queue.is_empty()
             && self.entities[direction].unsent().1 < self.max_octets(direction)

@@ -1,6 +1,6 @@
 //! Block errors of a dedicated transport channel.
 //!
-//! Every block takes one random number, whatever the model. The random number of the n-th block therefore
+//! In every model, each block takes one random number. The random number of the n-th block therefore
 //! depends on n only, not on the timing of the protocol. The states of a Gilbert–Elliott channel have their
 //! own random stream.
 

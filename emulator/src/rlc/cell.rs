@@ -228,7 +228,7 @@ impl TrafficSource {
     fn next_deadline(&self) -> Option<Instant> {
         match self {
             Self::Traffic(traffic) => traffic.next_deadline(),
-            // After its start, the source is refilled whenever the bearer has used a TTI.
+            // After its start, the source is refilled after each TTI that the bearer has used.
             Self::FullBuffer(source) => source.starts,
         }
     }

@@ -1,4 +1,4 @@
-//! A dedicated transport channel: its TTI grid, its transport formats, and the blocks in flight.
+//! A dedicated transport channel, with its TTI grid, its transport formats and the blocks in flight.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl DedicatedChannel {
     }
 
     /// Number of blocks in the next TTI if `waiting` blocks (at least 1) are waiting: the largest transport
-    /// format that they fill. If they do not fill the smallest format, all of them are sent, and the padding
+    /// format that they fill. If the smallest format is larger, all waiting blocks are sent, and the padding
     /// blocks are not modelled.
     pub(super) fn format_for(&self, waiting: usize) -> usize {
         match self.config.counts {

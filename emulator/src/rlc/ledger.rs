@@ -2,7 +2,7 @@
 //! dropped.
 //!
 //! The two ends of RLC may disagree about a delivery: the receiver may have reassembled a packet that the
-//! sender discards because its acknowledgement was lost. The ledger sees both ends and follows the receiver.
+//! sender discards because its acknowledgement was lost. The ledger knows both ends and follows the receiver.
 
 use std::collections::VecDeque;
 
@@ -70,7 +70,7 @@ impl Ledger {
         self.entries.get(self.index(number)?)?.as_ref().map(|entry| &entry.packet)
     }
 
-    /// Records that a PDU carries data of this packet. The packets before it have begun or were discarded.
+    /// Records that a PDU carries data of this packet. Earlier packets have begun or were discarded.
     /// Calls `begun` with each packet that begins, and the time since which it has waited.
     pub(crate) fn begin_through(&mut self, number: u64, mut begun: impl FnMut(&Packet, Instant)) {
         while self.next_to_begin <= number {
@@ -84,9 +84,9 @@ impl Ledger {
         }
     }
 
-    /// Makes all unsettled packets wait as if nothing of them had been transmitted, regardless of the bounds.
-    /// Calls `requeue` for each packet in order, with its number, the time since which it waits, and its bytes.
-    /// A packet that had begun waits since `now`.
+    /// Makes all unsettled packets wait, like packets of which nothing was transmitted, regardless of the
+    /// bounds. Calls `requeue` for each packet in order, with its number, the time since which it waits, and
+    /// its bytes. A packet that had begun waits since `now`.
     pub(crate) fn requeue_all(&mut self, now: Instant, mut requeue: impl FnMut(u64, Instant, &[u8])) {
         let begun = self.next_to_begin;
         self.next_to_begin = self.first;

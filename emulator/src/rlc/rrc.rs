@@ -94,10 +94,10 @@ impl Scheduled {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BegunPackets {
-    /// They are lost, as specified in TS 25.322.
+    /// The packets are lost, as specified in TS 25.322.
     #[default]
     Lost,
-    /// They are transmitted again in order, before other packets, as if PDCP had kept them (lossless
+    /// The packets are transmitted again in order, before other packets, as if PDCP had kept them (lossless
     /// relocation, TS 25.323 §5.6). PDCP knows from its sequence numbers which packets have arrived, so no
     /// packet is delivered twice.
     Requeued,

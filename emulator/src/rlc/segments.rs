@@ -29,7 +29,7 @@ impl Ranges {
     }
 
     pub(in crate::rlc) fn insert(&mut self, mut range: Range<u32>) {
-        // The ranges that overlap or touch the new one become a part of it.
+        // Merge the ranges that overlap or touch the new one.
         let from = self.0.partition_point(|known| known.end < range.start);
         let to = self.0.partition_point(|known| known.start <= range.end);
         if let Some(merged) = self.0.get(from..to).filter(|merged| !merged.is_empty()) {

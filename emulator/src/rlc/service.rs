@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 /// An SDU for a transmitting entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sdu {
-    /// Identifier, chosen by the layer above. Identifiers ascend in the order of submission, as the COUNT of
-    /// PDCP does. [`Event`] and [`PduKind`] name the SDU by it.
+    /// Identifier, chosen by the layer above. Identifiers ascend in the order of submission, like the COUNT
+    /// of PDCP. [`Event`] and [`PduKind`] identify SDUs by this number.
     pub id: u64,
     /// Content: 1 to 65 535 octets.
     pub octets: Arc<[u8]>,

@@ -16,7 +16,7 @@ impl SnBits {
         self.modulus() / 2
     }
 
-    /// The number as it is sent.
+    /// The number on the wire.
     pub(in crate::rlc) const fn wire(self, sn: u64) -> u32 {
         (sn & (self.modulus() - 1)) as u32
     }

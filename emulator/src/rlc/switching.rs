@@ -25,7 +25,7 @@ pub enum Switching {
     /// The buffer occupancy: bytes of packets of which nothing has been transmitted. (Choice: data that waits
     /// for an acknowledgement does not count.)
     ByOccupancy {
-        /// The possible rates, in ascending order. The channel's own rate is one of them.
+        /// The possible rates, in ascending order. The list includes the channel's own rate.
         between: Vec<Dch>,
         /// Occupancy above which the channel changes to the next faster rate.
         above: Size,

@@ -39,7 +39,7 @@ struct Spare {
 const SPARE: usize = 256;
 
 impl Outbox {
-    /// Creates an empty outbox. If `radio` is set, radio PDUs are recorded as well.
+    /// Creates an empty outbox. If `radio` is set, radio PDUs are also recorded.
     pub fn new(recording: Recording, radio: bool) -> Self {
         Self { recording, radio, ..Self::default() }
     }
@@ -127,7 +127,7 @@ impl Outbox {
         self.recycle(packet);
     }
 
-    /// Drops a packet that entered the current stage although the stage has no memory left for it.
+    /// Drops a packet that entered the current stage, because the stage has no memory left.
     pub(crate) fn refuse(&mut self, packet: Packet) {
         self.note_full(packet.direction);
         self.drop(packet, DropReason::QueueFull);

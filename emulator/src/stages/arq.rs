@@ -191,7 +191,7 @@ impl OneWay for Arq {
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        // Handle events in the order of their times, however late the driver calls. Events of the same time
+        // Handle events in the order of their times, even if the driver calls late. Events of the same time
         // are handled in causal order.
         while let Some(at) = self.next_deadline().filter(|at| *at <= now) {
             self.deliver_due(at, out);

@@ -114,8 +114,8 @@ pub struct Corrupt {
 }
 
 impl Corrupt {
-    /// Creates the stage, or returns an error if the settings are invalid. `chosen` selects packets, `bits`
-    /// selects the bits in them.
+    /// Creates the stage, or returns an error if the settings are invalid. `chosen` selects packets, and
+    /// `bits` selects the bits of these packets.
     pub fn new(config: &CorruptConfig, chosen: Stream, bits: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {

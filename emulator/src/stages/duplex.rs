@@ -63,7 +63,7 @@ impl<C: OneWaySettings> Settings for Directions<C> {
     }
 }
 
-/// One direction of a stage whose two directions are independent. [`Duplex`] combines two of them into a
+/// One direction of a stage whose two directions are independent. [`Duplex`] combines two directions into a
 /// [`Stage`]. The rules of [`Stage`] apply.
 pub trait OneWay {
     /// The settings of one direction.

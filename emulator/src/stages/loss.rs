@@ -1,9 +1,8 @@
 //! A channel that damages packets.
 //!
-//! It draws the same random numbers for every packet, whether or not the packet is damaged and whichever
-//! packets it affects. The fate of the n-th packet therefore depends on n, the seed, its length and, with
-//! some models, on the time. It does not depend on the fate of other packets. Packets other than IP are
-//! damaged too.
+//! The channel draws the same random numbers for every packet, damaged or not, with every setting of
+//! `affects`. Damage to the n-th packet therefore depends only on n, the seed, the packet's length and, with
+//! some models, the time, not on damage to other packets. Packets other than IP are damaged too.
 
 use std::collections::{BTreeMap, VecDeque};
 

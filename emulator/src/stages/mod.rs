@@ -1,4 +1,4 @@
-//! The stages that a path can consist of. The stage `rlc` is in [`crate::rlc`].
+//! The stages of paths. The stage `rlc` is in [`crate::rlc`].
 //!
 //! Each file contains one kind of stage: its settings, their validation, and the stage itself.
 //! `scenario/kinds.rs` lists all kinds.

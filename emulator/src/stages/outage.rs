@@ -33,9 +33,9 @@ pub struct OutageConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DuringOutage {
-    /// They are dropped.
+    /// Packets are dropped.
     Dropped,
-    /// They wait in a queue at the new cell. When the outage ends, all are forwarded in order.
+    /// Packets wait in a queue at the new cell. When the outage ends, all are forwarded in order.
     Requeued,
 }
 

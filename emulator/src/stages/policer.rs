@@ -1,7 +1,7 @@
 //! A policer: a token bucket without a queue. Packets that find too few tokens are dropped at once.
 //!
-//! It follows RFC 2697 §3 in colour-blind mode, with one bucket and two colours. The bucket is full at first.
-//! A packet of B bytes conforms if there are B tokens. A packet that does not conform takes none.
+//! The policer follows RFC 2697 §3 in colour-blind mode, with one bucket and two colours. The bucket is full
+//! at first. A packet of B bytes conforms if there are B tokens. Other packets take no tokens.
 
 use airwire::time::{Duration, Instant};
 use airwire::units::{Rate, Size};
@@ -55,8 +55,8 @@ pub struct Policer {
     bytes_dropped: u64,
 }
 
-/// A token bucket that counts billionths of a bit. At R bit/s, R of them arrive per nanosecond, so no
-/// rounding is needed.
+/// A token bucket that counts billionths of a bit. At R bit/s, R billionths of a bit arrive per nanosecond,
+/// so no rounding is needed.
 #[derive(Debug)]
 struct Bucket {
     rate: Rate,

@@ -54,15 +54,15 @@ pub struct StationConfig {
     pub loss_report: bool,
     /// The side of the station on which its radio link is.
     pub radio: Side,
-    /// Maximum number of connections that the transit agent remembers. It also remembers a quarter as many of
-    /// which it has seen only one side. For other connections it reports losses as congestion until it has
-    /// learned them.
+    /// Maximum number of connections that the transit agent remembers. It also remembers a quarter as many
+    /// connections of which only one side has sent. Losses of other connections are reported as congestion
+    /// until the agent has learned the connection.
     pub max_flows: NonZeroU32,
     /// Maximum number of bytes that a connection has in flight. If the transit agent learns a connection
     /// after its start, it does not attribute losses within this distance above the first acknowledgment to
-    /// the radio link. It ignores sequence numbers that are further than this from all known ones.
+    /// the radio link. The agent ignores sequence numbers that are further than this from all known ones.
     pub max_flight: Size,
-    /// Times at which the mobile moves to a station that has not seen its connections. By default it never
+    /// Times at which the mobile moves to a station that does not know its connections. By default it never
     /// moves. The path to that station and the interruption are separate stages, usually an `outage` at the
     /// same times.
     ///

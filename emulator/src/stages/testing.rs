@@ -1,4 +1,4 @@
-//! A test bench for one direction of a stage, and packets for it.
+//! A test bench for one direction of a stage, and packets for the bench.
 
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
@@ -11,7 +11,7 @@ use crate::stages::duplex::OneWay;
 /// 99.9 % of a normal distribution lies within this number of standard deviations.
 pub(crate) const SIGMAS: f64 = 3.2905;
 
-/// Asserts that `count` of `n` independent events is plausible if each of them has this probability.
+/// Asserts that `count` of `n` independent events is plausible if each event has this probability.
 #[track_caller]
 pub(crate) fn within_binomial(count: usize, n: usize, probability: f64) {
     within(count, n, probability, probability * (1.0 - probability));

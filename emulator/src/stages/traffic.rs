@@ -25,8 +25,8 @@ use crate::suggest::suggest;
 ///
 /// - `cbr`: each of `sources` sends at `rate` all the time
 /// - `pareto-on-off`: each of `sources` sends at `rate` while it is on. The on and off times have Pareto
-///   distributions with the given `shape` and the means `mean_on` and `mean_off`. `begins` determines which
-///   of them comes first
+///   distributions with the given `shape` and the means `mean_on` and `mean_off`. `begins` selects the first
+///   of the two states
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
@@ -95,7 +95,7 @@ impl Begins {
 
 /// Length of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
-/// Far more than the papers' 5, and few enough to check all of them at each deadline.
+/// Far more than the papers' 5, and few enough to check all sources at each deadline.
 const MAX_SOURCES: u32 = 1000;
 
 impl OneWaySettings for TrafficConfig {

@@ -69,7 +69,7 @@ struct Inside {
     flipped_bits: usize,
     /// Whether a checksum reveals the flipped bits.
     checksum_fails: bool,
-    /// Length before it was truncated.
+    /// Length before the truncation.
     original_length: Option<usize>,
     /// The stage whose queue set CE.
     congested: Option<usize>,
@@ -200,7 +200,7 @@ impl CommentedCapture {
         self.output.flush()
     }
 
-    /// CommentedCapture the known fate of a packet at its entry and at the place where it ended.
+    /// Adds the known outcome of a packet as a comment to its entry and to the place where it ended.
     fn end(&mut self, record: &Record, point: Point, outcome: &str) {
         let id = record.packet;
         let mut comment = format!("packet={} {outcome}", id.0);
@@ -267,7 +267,7 @@ impl CommentedCapture {
     }
 
     /// Writes entries from the front that have a comment. If more than `limit` bytes wait, or if `limit` is
-    /// 0, entries without a comment are written as well.
+    /// 0, entries without a comment are also written.
     fn write_known(&mut self, limit: usize) -> Result<(), OutputError> {
         while let Some(front) = self.entries.front() {
             if front.comment.is_none() && self.held_back <= limit && limit > 0 {

@@ -123,7 +123,7 @@ impl Views {
         self.live.as_ref().map(Live::next_tick)
     }
 
-    /// Draws the live line if it is due. Only then is `lateness_p99` called.
+    /// Draws the live line if it is due, and calls `lateness_p99` only in this case.
     pub fn draw_live_line(
         &mut self,
         now: Instant,
@@ -143,7 +143,7 @@ impl Views {
         }
         let mut records = path.take_records().into_iter().peekable();
         for pdu in path.take_pdus() {
-            // Merge in order of time, since the packets that a PDU carries entered before it.
+            // Merge in order of time, since a PDU's packets entered before the PDU.
             while let Some(record) = records.next_if(|record| record.at <= pdu.at) {
                 self.record(record)?;
             }

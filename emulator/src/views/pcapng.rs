@@ -130,7 +130,7 @@ impl Writer {
         });
     }
 
-    /// Appends a block: type, length, body, and the length again.
+    /// Appends a block, which consists of type, length, body and the length again.
     fn block(&mut self, block_type: u32, fill: impl FnOnce(&mut Vec<u8>)) {
         let start = self.buffer.len();
         self.buffer.extend(block_type.to_le_bytes());

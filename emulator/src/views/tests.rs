@@ -124,7 +124,7 @@ fn wireshark_decodes_radio_capture_with_valid_checksums() {
     long[..4].copy_from_slice(&[0x80, 0x01, 0xff, 0xfe]);
     let of_15_bits = RadioPdu { technology: Technology::Umts { indicators: 15 }, ..amd(50, 0, 1, false, 0) };
     capture.pdu(&RadioPdu { bytes: long.into(), ..of_15_bits.clone() }).unwrap();
-    // With a flexible PDU size, a short PDU can have them as well.
+    // With a flexible PDU size, a short PDU can have 15-bit indicators too.
     let short = [0x80, 0x09, 0x00, 0x04, 0x45, 0x00];
     capture.pdu(&RadioPdu { bytes: short.into(), ..of_15_bits }).unwrap();
     capture.finish().unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Returns the IPv4 packets of a capture that come from this address.
+/// Returns the IPv4 packets of a capture that have this source address.
 pub(crate) fn packets(capture: &Path, from: [u8; 4]) -> Vec<Vec<u8>> {
     let mut capture = pcap::Capture::from_file(capture).unwrap();
     let mut packets = Vec::new();

@@ -107,7 +107,7 @@ fn held_back_share_and_delay_match_reference() {
         for (found, expected) in quantiles {
             assert!((found - expected).abs() <= 0.5 + 0.15 * expected, "{case}: {:?}", release.quantiles);
         }
-        // Lower bound without RLC: the block, or a block of the round trip before it, is retransmitted.
+        // Lower bound without RLC: the block, or a block of the preceding round trip, is retransmitted.
         let slots = Duration::from_millis(round_trip).as_nanos() / slot.as_nanos();
         assert!(release.held >= 1.0 - (1.0 - first).powi(slots as i32) - 0.01, "{case}");
     }

@@ -1,5 +1,5 @@
-//! Data radio bearers of LTE and NR as a stage: delay, throughput, order, and the fate of every packet, against
-//! closed forms.
+//! Data radio bearers of LTE and NR as a stage: delay, throughput, order and outcome of every packet,
+//! compared with closed forms.
 
 mod arq;
 mod channel;

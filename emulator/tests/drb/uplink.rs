@@ -1,4 +1,4 @@
-//! Delay of single packets: slot grid, scheduling requests, grants, and DRX.
+//! Delay of single packets, which depends on slot grid, scheduling requests, grants and DRX.
 
 use airlink::drb::config::{LteConfig, NrConfig};
 use airlink::mac::drx::DrxConfig;
@@ -24,7 +24,8 @@ fn phases(period: u64) -> Vec<u64> {
     (0..period / 100).map(|n| n * 700_000 + n * 100 + 30).collect()
 }
 
-/// The first slot of length `slot` that begins at or after `at`, where `uses` says whether slot n is usable.
+/// The first slot of length `slot` that begins at or after `at`, where `uses` returns whether slot n is
+/// usable.
 fn next(at: u64, slot: u64, uses: impl Fn(u64) -> bool) -> u64 {
     (at.div_ceil(slot)..).find(|n| uses(*n)).unwrap() * slot
 }

@@ -19,7 +19,7 @@ fn with_he_special(mut config: RlcConfig) -> RlcConfig {
     config
 }
 
-/// Queues enough packets of this length for `seconds` at 3.6 Mbit/s, all of them before the TTI at 2 ms.
+/// Queues enough packets of this length for `seconds` at 3.6 Mbit/s, all before the TTI at 2 ms.
 fn fill(run: &mut Run, length: usize, seconds: usize) {
     for n in 0..seconds * 460_000 / length {
         run.send(at(1), Direction::Down, numbered(n as u32, length));

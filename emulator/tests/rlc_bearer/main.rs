@@ -1,4 +1,4 @@
-//! The RLC bearer as a stage: rate, delay, losses, and the fate of every packet.
+//! The RLC bearer as a stage: its rate, delay and losses, and the outcome of every packet.
 
 mod flexible;
 mod hsdpa;

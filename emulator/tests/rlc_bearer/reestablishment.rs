@@ -5,7 +5,7 @@ use airlink::stages::times::Intervals;
 
 use super::*;
 
-/// The downlink is dead until `until`. Its sender gives up after two RESETs.
+/// The downlink loses everything until `until`. Its sender gives up after two RESETs.
 ///
 /// The sequence is: first transmission, retransmission by Timer_Poll (200 ms), RESET at its next expiry (200 ms),
 /// second RESET (500 ms), unrecoverable error (500 ms). The times are counted from the TTI at 0 ms.
@@ -181,7 +181,7 @@ fn ttis_that_begin_in_an_outage_are_lost() {
     assert_eq!(run.counter(Direction::Down, "blocks_lost"), lost);
 }
 
-/// TCP sees the outage as a delay: later packets wait for the one that RLC retransmits.
+/// For TCP, the outage is a delay: later packets wait for the packet that RLC retransmits.
 #[test]
 fn rlc_bridges_a_short_outage_without_loss() {
     let mut config = RlcConfig::wcdma_384();

@@ -1,4 +1,5 @@
-//! Scenarios: presets, error messages, `extends`, changing settings, and the reference in the documentation.
+//! Scenarios: tests of presets, error messages, `extends`, changed settings, and the reference in the
+//! documentation.
 
 mod command;
 mod extending;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Each case: the scenario, the text that the caret marks in it, and words of the message.
+/// Each case consists of the scenario, the part of its text that the caret marks, and words of the message.
 #[test]
 fn every_mistake_is_located_and_explained() {
     let two = "[[stage]]\nkind = 'link'\nname = 'a'\n";
@@ -206,8 +206,8 @@ proptest! {
         let _ = Scenario::parse(&text, "x").map_err(|error| error.to_string());
     }
 
-    /// Presets with random replacements are valid or invalid, but never cause a panic. A valid one is unchanged after
-    /// it is written and parsed.
+    /// Presets with random replacements are valid or invalid, but never cause a panic. Writing and parsing a
+    /// valid preset does not change it.
     #[test]
     fn damaged_preset_does_not_panic(
         preset in 0..presets::ALL.len(),

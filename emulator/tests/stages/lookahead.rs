@@ -49,7 +49,8 @@ fn any_path() -> impl Strategy<Value = Vec<StageConfig>> {
     proptest::collection::vec(stage, 1..7)
 }
 
-/// Packets from both sides: milliseconds since the previous packet, whether it goes down, and hundreds of bytes.
+/// Packets from both sides, as milliseconds since the previous packet, whether the packet travels down, and
+/// hundreds of bytes.
 fn any_coarse_packets() -> impl Strategy<Value = Vec<(u64, bool, usize)>> {
     proptest::collection::vec((prop_oneof![Just(0), 0_u64..40], any::<bool>(), 1_usize..6), 0..100)
 }

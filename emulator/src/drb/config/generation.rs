@@ -19,7 +19,7 @@ pub trait Generation: Clone + Debug + Default + PartialEq + 'static {
     type Rlc: Layer<Settings = AmSettings>;
     /// Settings of PDCP.
     type Pdcp: Layer<Settings = PdcpSettings>;
-    /// Its name.
+    /// The name of the generation.
     const KIND: TechnologyKind;
     /// Default length of a slot.
     const SLOT: Duration;

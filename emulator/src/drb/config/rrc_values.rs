@@ -1,5 +1,5 @@
-//! Values that RRC can configure (TS 38.331 and TS 36.331 §6.3.2). Other values work as well, but a network
-//! cannot set them.
+//! Values that RRC can configure (TS 38.331 and TS 36.331 §6.3.2). The stage also accepts other values, which
+//! a network cannot set.
 
 use std::fmt::Display;
 

@@ -21,7 +21,7 @@ use crate::stages::queue::QueueConfig;
 
 /// Settings of one direction.
 ///
-/// The size of transport blocks comes from `tbs`, from `states`, or from resources and coding: `prb`, `mcs`,
+/// The size of transport blocks is given by `tbs`, by `states`, or by resources and coding: `prb`, `mcs`,
 /// `mcs_table` and `layers` in NR, `prb` and `i_tbs` in LTE.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, bound = "G: Generation")]

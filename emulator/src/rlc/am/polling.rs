@@ -43,15 +43,16 @@ impl Polling {
             self.byte_without_poll += after.new_octets as u64;
         }
         // 36.322 §5.2.2.1, 38.322 §5.3.3.2: a PDU polls if PDU_WITHOUT_POLL >= pollPDU, if BYTE_WITHOUT_POLL >=
-        // pollByte, if both buffers are empty after it, or if no new data can be transmitted after it. The
-        // counters reach their limits only with a PDU that has new octets, because a poll resets them.
+        // pollByte, if both buffers are empty after the PDU, or if no new data can be transmitted after the
+        // PDU. The counters reach their limits only with a PDU that has new octets, because a poll resets
+        // them.
         let polls = parameters.poll_pdu.is_some_and(|limit| self.pdu_without_poll >= limit)
             || parameters.poll_byte.is_some_and(|limit| self.byte_without_poll >= limit)
             || after.buffers_empty
             || after.stalled
             || self.is_forced;
-        // The same clauses: a poll resets both counters, sets POLL_SN to the highest SN submitted, and starts or
-        // restarts t-PollRetransmit.
+        // The same clauses: a poll resets both counters and sets POLL_SN to the highest SN submitted. It
+        // starts or restarts t-PollRetransmit.
         if polls {
             *self = Self {
                 poll_sn: after.highest_sn,

@@ -107,8 +107,9 @@ impl ReceiveWindow {
         match placement {
             Placement::Discarded | Placement::Contradiction => return placement,
             Placement::Stored => {}
-            // 36.322 §5.1.3.2.3, 38.322 §5.2.3.2.3: if SN = RX_Highest_Status, it becomes the next SN of which
-            // not all bytes have been received, and so does RX_Next (LTE: VR(MS) and VR(R)).
+            // 36.322 §5.1.3.2.3, 38.322 §5.2.3.2.3: if SN = RX_Highest_Status, RX_Highest_Status becomes the
+            // next SN of which not all bytes have been received. The same rule applies to RX_Next (LTE:
+            // VR(MS) and VR(R)).
             Placement::Whole | Placement::Completed(_) => {
                 if sn == self.highest_status {
                     self.highest_status = self.first_incomplete(sn);

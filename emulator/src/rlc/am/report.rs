@@ -32,7 +32,7 @@ impl ReportFormat {
     }
 }
 
-/// The report about everything missing, as far as it fits `room` octets. ACK_SN is "the SN of the next not
+/// The report about everything missing, cut to `room` octets. ACK_SN is "the SN of the next not
 /// received RLC SDU which is not indicated as missing" (LTE: RLC data PDU). `None` if no STATUS PDU fits.
 pub(in crate::rlc) fn build(window: &ReceiveWindow, format: ReportFormat, room: usize) -> Option<Status> {
     let left = room.saturating_mul(8).checked_sub(format.header)?;
@@ -52,7 +52,7 @@ struct Report {
     nacks: Vec<Nack>,
 }
 
-/// The first unit that the report has no room for.
+/// The first unit that does not fit into the report.
 struct Unnamed(u64);
 
 impl Report {
@@ -68,7 +68,7 @@ impl Report {
         Ok(())
     }
 
-    /// Names all holes of a partly received unit, or none of them: an ACK_SN above the unit acknowledges
+    /// Names all holes of a partly received unit or no hole at all: an ACK_SN above the unit acknowledges
     /// every hole that is not named.
     fn name_holes(&mut self, sn: u64, assembly: &Assembly) -> Result<(), Unnamed> {
         let (left, count, last) = (self.left, self.nacks.len(), self.nacks.last().copied());
@@ -94,8 +94,8 @@ impl Report {
         Err(Unnamed(sn))
     }
 
-    /// Appends a NACK, as a part of the last one if they name consecutive octets. Returns `false` if there is
-    /// no room for it.
+    /// Appends a NACK, as a part of the last one if they name consecutive octets. Returns `false` if the NACK
+    /// does not fit.
     fn append(&mut self, nack: Nack) -> bool {
         let merged = self.nacks.last().and_then(|last| merge(last, &nack, self.format.max_range));
         let bits = match (merged, self.nacks.last()) {

@@ -21,7 +21,8 @@ pub(in crate::rlc) struct SendWindow<T> {
     units: VecDeque<Unit<T>>,
     /// The highest ACK_SN received. All units below it are acknowledged, except those in `missing`.
     acked_below: u64,
-    /// Units below `acked_below` that are not acknowledged. So a report costs as much time as it changes.
+    /// Units below `acked_below` that are not acknowledged. So the time for a report is proportional to its
+    /// changes.
     missing: BTreeSet<u64>,
     /// Units with octets that wait for retransmission.
     pending: BTreeSet<u64>,
@@ -111,7 +112,8 @@ impl<T> SendWindow<T> {
         self.end() - 1
     }
 
-    /// The last unit with its sequence number and the number of its transmitted octets, if octets of it remain.
+    /// The last unit with its sequence number and the number of its transmitted octets, if the unit has
+    /// octets left.
     pub(in crate::rlc) fn unfinished(&self) -> Option<(u64, &T, u32)> {
         let last = self.units.back().filter(|unit| unit.transmitted < unit.length)?;
         Some((self.end() - 1, &last.content, last.transmitted))

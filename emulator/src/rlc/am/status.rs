@@ -2,8 +2,8 @@
 
 use crate::rlc::sn::SnBits;
 
-/// A STATUS PDU. The sequence numbers are those on the air when it is decoded, and without modulus before it
-/// is encoded.
+/// A STATUS PDU. After decoding, its sequence numbers are those on the air. Before encoding, they are without
+/// modulus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// ACK_SN: all units below it have been received, except for the NACKs.

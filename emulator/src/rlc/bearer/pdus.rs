@@ -18,7 +18,7 @@ pub(super) fn submit(entity: &mut Entity, ledger: &mut Ledger, since: Instant, p
 }
 
 /// Takes the PDUs for the TTI that begins at `start`, and records the packets whose transmission begins with
-/// them.
+/// these PDUs.
 pub(super) fn pull(
     entity: &mut Entity,
     ledger: &mut Ledger,

@@ -22,7 +22,7 @@ pub struct ChannelConfig {
     pub dch: Option<Dch>,
     /// The times at which the rate changes. Default: never.
     pub switching: Switching,
-    /// Length of a TTI. TTIs begin at multiples of it, plus `phase`. Default: 10 ms down, 20 ms up.
+    /// Length of a TTI. TTIs begin at multiples of this length, plus `phase`. Default: 10 ms down, 20 ms up.
     pub tti: Duration,
     /// Start of the first TTI, counted from time zero. Default: 0.
     pub phase: Duration,
@@ -36,8 +36,8 @@ pub struct ChannelConfig {
     pub delay: Duration,
     /// The model of block errors, which does not distinguish data and control PDUs. Default: none.
     pub errors: BlockErrors,
-    /// Times without coverage, such as a deep fade or a handover. A TTI that begins in one of them loses all
-    /// its blocks. Blocks transmitted before still arrive. Default: none.
+    /// Times without coverage, such as a deep fade or a handover. A TTI that begins in an outage loses all
+    /// its blocks. Blocks transmitted earlier still arrive. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Intervals>,
 }
@@ -57,7 +57,7 @@ pub enum Counts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "model", deny_unknown_fields)]
 pub enum BlockErrors {
-    /// Each block is damaged independently of the others.
+    /// Blocks are damaged independently of each other.
     Independent {
         /// The block error rate.
         bler: Probability,
@@ -68,7 +68,7 @@ pub enum BlockErrors {
         bler: Probability,
     },
     /// Gilbert–Elliott model: block error rates in a good and in a bad state, and the probabilities of a
-    /// transition at each TTI. TTIs without a transmission count as well.
+    /// transition at each TTI. TTIs without a transmission also count.
     GilbertElliott {
         /// The block error rate in the good state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -269,7 +269,7 @@ impl BlockErrors {
         Some(TwoStates { four: [good, bad, good_to_bad, bad_to_good], mean, burst, step: None })
     }
 
-    /// The four probabilities of `gilbert-elliott`, whichever settings define them. `None` for other models.
+    /// The four probabilities of `gilbert-elliott`, from any of its forms. `None` for other models.
     pub(in crate::rlc) fn two_states(&self) -> Option<[f64; 4]> {
         self.as_chain()?.probabilities()
     }

@@ -56,7 +56,7 @@ pub enum OneBlockFewer {
     NoFormat,
 }
 
-/// Memory of a block in flight: its bytes, the reference to them, and what the allocator adds.
+/// Memory of a block in flight: its bytes, the reference to these bytes, and the overhead of the allocator.
 pub(in crate::rlc) fn block_memory(bytes: usize) -> u64 {
     bytes as u64 + 48
 }

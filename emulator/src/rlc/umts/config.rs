@@ -172,7 +172,7 @@ pub struct ReceiverConfig {
     pub timer_epc: Option<Duration>,
     /// Report as soon as a gap is detected. Default: true.
     pub missing_pdu_indicator: bool,
-    /// Deliver packets in sequence. If false, each packet is delivered as soon as it is complete. Default:
+    /// Deliver packets in sequence. If false, complete packets are delivered at once. Default:
     /// true.
     pub in_sequence: bool,
     /// Send a report in the padding of an AMD PDU if it fits. Default: false.

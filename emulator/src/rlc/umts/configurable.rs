@@ -1,5 +1,5 @@
-//! Values that RRC can configure (TS 25.331 §10.3.4.23 to §10.3.4.25). Other values work as well, but a
-//! network cannot set them.
+//! Values that RRC can configure (TS 25.331 §10.3.4.23 to §10.3.4.25). The stage also accepts other values,
+//! which a network cannot set.
 
 use airwire::time::Duration;
 
@@ -14,7 +14,7 @@ pub(in crate::rlc) struct Violation {
     pub(in crate::rlc) message: String,
 }
 
-/// Ranges of times in ms: from, to, and the step.
+/// Ranges of times in ms, as first value, last value and step.
 type Steps = [(u64, u64, u64)];
 
 /// Timer_Poll, Timer_Poll_Prohibit, Timer_Status_Prohibit.

@@ -84,7 +84,7 @@ pub struct SduId(pub u64);
 /// Identifiers of SDUs, rarely more than two.
 pub type SduIds = SmallVec<[SduId; 2]>;
 
-/// Outcome of an SDU, as its sender sees it.
+/// Outcome of an SDU, according to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SduOutcome {
     /// The peer has acknowledged the whole SDU.
@@ -218,8 +218,8 @@ impl Entity {
         self.resetting.is_pending()
     }
 
-    /// Returns the PDUs for a TTI that begins now. A piggybacked STATUS PDU saves a block. The entity only
-    /// does this if `one_block_fewer` says that the TTI can have one block fewer.
+    /// Returns the PDUs for a TTI that begins now. A piggybacked STATUS PDU saves a block. The entity
+    /// piggybacks only if `one_block_fewer` permits a TTI with one block fewer.
     pub fn pull(&mut self, now: Instant, room: Room, one_block_fewer: OneBlockFewer) -> Vec<Outgoing> {
         let mut pdus = Vec::with_capacity(room.pdus());
         if self.unrecoverable {
@@ -230,7 +230,7 @@ impl Entity {
             TimersStart::WhenTransmitted { tti } => now + tti,
         };
         // §11.5.2.1: a STATUS PDU that may fit in the padding of an AMD PDU. Until then, a block is reserved
-        // for it.
+        // for the STATUS PDU.
         let mut piggyback = None;
         let mut first_data = 0;
         while room.takes_another(pdus.iter().map(|pdu| pdu.octets.len()), usize::from(piggyback.is_some())) {
@@ -467,7 +467,7 @@ impl Entity {
         Some(sdu)
     }
 
-    /// Takes back the memory of an SDU that [`poll_sdu`](Self::poll_sdu) returned, for a later one.
+    /// Takes back an SDU that [`poll_sdu`](Self::poll_sdu) returned, to reuse its memory.
     pub fn recycle(&mut self, sdu: Vec<u8>) {
         self.receiver.recycle(sdu);
     }
@@ -495,8 +495,7 @@ impl Entity {
         }
     }
 
-    /// Time at which the next timer expires. `None` if no timer is running. `sendable_pdus` says whether
-    /// there is something to send.
+    /// Time at which the next timer expires. `None` if no timer is running.
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.unrecoverable {
             return None;

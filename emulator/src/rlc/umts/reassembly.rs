@@ -41,7 +41,7 @@ pub struct Reassembler {
 pub enum Delivery {
     /// SDUs are delivered in the order in which they were sent.
     InSequence,
-    /// An SDU is delivered when it is complete, even if earlier SDUs are not.
+    /// An SDU is delivered when it is complete, even if earlier SDUs are incomplete.
     AsSoonAsComplete,
 }
 

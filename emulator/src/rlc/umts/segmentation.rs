@@ -3,9 +3,9 @@
 //! Choice: an AMD PDU is filled when it is about to be sent, not when SDUs arrive from the upper layer. So it
 //! carries all data that is available by then, and VT(S) is the only PDU that can still change.
 //!
-//! With a fixed size, a PDU has padding after the last SDU. With a flexible size, it ends there. Choice: in
-//! the latter case SDUs are concatenated up to the maximum size, because windows count PDUs. §9.2.2.9 leaves
-//! this open in the downlink.
+//! With a fixed size, a PDU has padding after the last SDU. With a flexible size, the PDU ends with the SDU.
+//! Choice: PDUs of flexible size concatenate SDUs up to the maximum size, because windows count PDUs.
+//! §9.2.2.9 leaves this open in the downlink.
 
 #[cfg(test)]
 mod tests;
@@ -57,7 +57,7 @@ pub(crate) struct SegmentedPdu<Id> {
     pub(crate) piggyback_room: usize,
 }
 
-/// An SDU, or a segment of it, in an AMD PDU.
+/// An SDU or a segment of an SDU, in an AMD PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Carried<Id> {
     pub(crate) id: Id,
@@ -103,7 +103,8 @@ struct Space {
 }
 
 impl Fit {
-    /// Returns how `rest` bytes of an SDU fit. `None`: they do not fit, and the PDU ends before them.
+    /// Returns how `rest` bytes of an SDU fit. `None`: the bytes do not fit, and the PDU ends with the
+    /// previous SDU.
     const fn of(rest: usize, space: Space, format: Format) -> Option<Self> {
         let Some(left) = space.room.checked_sub(rest) else { return Some(Self::Continues(space.room)) };
         match format.sizing {
@@ -112,8 +113,8 @@ impl Fit {
         }
     }
 
-    /// Returns the fit of an SDU that leaves `left` bytes of a PDU of a fixed size. The SDU does not fit if its
-    /// end takes the 15th indicator and the padding after it requires another one.
+    /// Returns the fit of an SDU that leaves `left` bytes of a PDU of a fixed size. The SDU does not fit if
+    /// its end takes the 15th indicator and the padding requires another one.
     const fn in_fixed(left: usize, space: Space, format: Format) -> Option<Self> {
         let indicator = format.li_octets();
         match left {

@@ -1,4 +1,5 @@
-//! The layout of a packet: where its parts are, which checksum covers which bit, and which bits cancel out.
+//! The layout of a packet: the position of its parts, the bits that each checksum covers, and pairs of bits
+//! that cancel out.
 //!
 //! The Internet checksum (RFC 1071) is the ones' complement sum of 16-bit words. Setting a bit adds its
 //! weight to the sum, and clearing it subtracts the weight. Flipping two bits of the same weight in opposite
@@ -151,7 +152,8 @@ impl Layout {
             let change: i64 = covered.map(|bit| sum_change(bytes, *bit)).sum();
             change.rem_euclid(0xffff) != 0
         };
-        // ICMP has no pseudo-header. A fragment with a changed address is not reassembled with the others.
+        // ICMP has no pseudo-header. A fragment with a changed address is not reassembled with other
+        // fragments.
         let has_pseudo_header = match self.transport {
             Transport::Tcp | Transport::Udp => true,
             Transport::Icmp => !self.is_v4,
@@ -206,7 +208,7 @@ fn distinct_bits(offsets: &[usize], count: usize, stream: &mut Stream) -> Vec<u3
     bits
 }
 
-/// Draws pairs of bits that cancel out, all of them different. Returns `None` if a bit has no partner.
+/// Draws pairs of bits that cancel out. All bits are different. Returns `None` if a bit has no partner.
 fn cancelling_bits(bytes: &[u8], offsets: &[usize], count: usize, stream: &mut Stream) -> Option<Vec<u32>> {
     let mut bits: Vec<u32> = Vec::with_capacity(count);
     while bits.len() < count {

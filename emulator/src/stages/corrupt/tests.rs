@@ -28,7 +28,7 @@ fn flipped_bits(one: &[u8], other: &[u8]) -> Vec<u32> {
         .collect()
 }
 
-/// Asserts that this number of bits was flipped, all of them in these bytes.
+/// Asserts that this number of bits was flipped, all within these bytes.
 #[track_caller]
 fn assert_flipped(before: &[u8], after: &[u8], count: u32, bytes: std::ops::Range<usize>) {
     let flipped = flipped_bits(before, after);

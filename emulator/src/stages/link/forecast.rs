@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Link, Pace, Transmitter};
 use crate::stage::{DropReason, Lookahead};
 
-/// The packets that have arrived, with everything that will happen to them.
+/// The packets that have arrived, with their future.
 #[derive(Debug, Default)]
 pub(super) struct Forecast {
     /// The time to which counters refer.
@@ -24,7 +24,7 @@ pub(super) struct Forecast {
     queue: Length,
     /// The longest queue until the last arrival.
     longest: Length,
-    /// Counters of all arrivals, also of those in the future.
+    /// Counters of all arrivals, including future ones.
     packets: u64,
     bytes: u64,
     refused: u64,

@@ -136,7 +136,7 @@ fn markov_loss_matches_stationary_rate() {
 
 #[test]
 fn time_steps_advance_without_packets() {
-    // A packet in the middle of each step sees the same chain as with one step per packet.
+    // A packet in the middle of each step meets the same chain as with one step per packet.
     let (z, variance) = stationary(&THREE, &[0.0, 0.3, 1.0]);
     let step = ms(10);
     let mut channel = loss(&three_states(Step::Every(step)), 12);
@@ -145,7 +145,7 @@ fn time_steps_advance_without_packets() {
         (0..n).filter(|i| !passes(&mut channel, Instant::from_millis(5) + step * *i, vec![0; 100])).count();
     within(lost, n as usize, z, variance);
 
-    // With one packet per 10 000 steps, the states that packets see are independent. The chain does not draw
+    // With one packet per 10 000 steps, the states at the packets are independent. The chain does not draw
     // a number for each step.
     let n = 3_000;
     let lost = (1..=n)

@@ -34,8 +34,8 @@ fn token_bucket_is_exact_to_nanosecond() {
     assert_eq!(bench.order(), [0]);
     bench.send(Instant::from_nanos(1_142_857_143), vec![0]);
     assert_eq!(bench.order(), [0, 2]);
-    // Seven bytes take exactly 8 s. Each byte is tried at the nanosecond before its time and at the first one
-    // after it.
+    // Seven bytes take exactly 8 s. Each byte is tried at the last nanosecond before its time and at the
+    // first nanosecond after its time.
     let mut bench = policer(7, 2);
     bench.send(Instant::ZERO, vec![0; 2]);
     for n in 1..=7_u64 {
@@ -90,7 +90,7 @@ fn dropped_packet_consumes_no_tokens() {
         bench.send(Instant::ZERO, vec![0; octets]);
     }
     assert_eq!(bench.order(), [0, 2]);
-    // The bucket never holds more than its size, however long no packet comes.
+    // The bucket never holds more than its size, even after a long time without packets.
     bench.send(Instant::from_secs(1_000_000), vec![0; 101]);
     bench.send(Instant::from_secs(1_000_000), vec![0; 100]);
     bench.send(Instant::from_secs(1_000_000), vec![0; 1]);

@@ -120,7 +120,7 @@ impl FqCodel {
                 None => {
                     list.pop_front();
                     // An empty new queue becomes an old one. Otherwise a flow with occasional packets would
-                    // be new each time and starve the others.
+                    // be new each time and starve all other flows.
                     if is_new {
                         self.old_flows.push_back(index);
                     } else {

@@ -1,10 +1,10 @@
 //! PIE (Pan, Natarajan, Baker, White; RFC 8033). It drops packets on arrival, with a probability that depends
 //! on the queueing delay.
 //!
-//! It has the same optional parts as Linux: ECN (§5.1), de-randomization (§5.4) and the limits to changes of
-//! the probability (§5.5). The queueing delay is measured by timestamps, as the waiting time of the packet
-//! that left last, so the departure rate (§5.2) is not needed. Active and inactive PIE (§5.3) is left out, as
-//! in Linux.
+//! The implementation has the same optional parts as Linux: ECN (§5.1), de-randomization (§5.4) and the
+//! limits to changes of the probability (§5.5). The queueing delay is measured by timestamps, as the waiting
+//! time of the packet that left last, so the departure rate (§5.2) is not needed. Active and inactive PIE
+//! (§5.3) is left out, as in Linux.
 //!
 //! Choice: the probability decays by the factor 1 - 1/64 instead of 0.98, which §4.2 allows.
 //! Deviation: the burst allowance shrinks at each departure by the time since the previous one, as in Linux,
@@ -107,7 +107,7 @@ impl Pie {
         self.accu_prob = 0.0;
     }
 
-    /// Records that a packet left the queue. `counters` describes the queue without it.
+    /// Records that a packet left the queue. `counters` describes the queue without this packet.
     pub(super) fn depart(&mut self, now: Instant, waited: Duration, counters: &QueueCounters) {
         self.qdelay = if counters.bytes == 0 { Duration::ZERO } else { waited };
         let passed = self.last_departure.map_or(Duration::ZERO, |last| now.saturating_since(last));
@@ -116,8 +116,8 @@ impl Pie {
     }
 
     /// Performs the updates that are due by `now`. Their inputs change only at arrivals and departures, so
-    /// the next arrival or departure can perform all of them, and no timer is needed. `counters` must describe the queue
-    /// since the last call.
+    /// the next arrival or departure can perform all updates, and no timer is needed. `counters` must
+    /// describe the queue since the last call.
     pub(super) fn catch_up(&mut self, config: &PieConfig, now: Instant, counters: &QueueCounters) {
         while self.next_update <= now {
             let before = self.clone();

@@ -36,7 +36,7 @@ impl Red {
         self.avg
     }
 
-    /// Decides about an arriving packet. `counters` describes the queue without it.
+    /// Decides about an arriving packet. `counters` describes the queue without this packet.
     pub(super) fn arrive(
         &mut self,
         config: &RedConfig,

@@ -32,8 +32,7 @@ fn streamed(config: &ReorderConfig, seed: u64, n: u64) -> Bench<Reorder> {
     bench
 }
 
-/// Returns the reordered packets. RFC 4737 §3.3: a packet is reordered if a packet that was sent later
-/// arrived before it.
+/// Returns the reordered packets. RFC 4737 §3.3: a packet is reordered if a later packet arrived earlier.
 fn reordered(order: &[u64]) -> Vec<u64> {
     let mut next = 0;
     let mut late = Vec::new();
@@ -130,7 +129,7 @@ fn distances_between_bounds_are_equally_likely() {
             }
         }
     }
-    // A few packets have another chosen packet nearby, which may overtake them as well.
+    // A few packets have another chosen packet nearby, which may also overtake.
     let n: usize = (3..=6).map(|distance| counts[&distance]).sum();
     assert!(n > 700);
     for distance in 3..=6 {

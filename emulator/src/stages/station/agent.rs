@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Receivers must ignore these bits (RFC 9293 §3.1). Unmodified kernels do, and Linux also masks them out of
-//! its header prediction. The agent leaves `AE` alone, which RFC 9768 uses, and the bit next to it, which is
-//! the next one to be assigned.
+//! its header prediction. The agent does not change `AE`, which RFC 9768 uses, or the neighbouring bit, which
+//! will be assigned next.
 //!
 //! **On a SYN, with or without an ACK,** the receiver does not ask for data yet. Here the bits show which
 //! agents are on the path, from the point of view of the host that reads the SYN. `Ob` means that a base
@@ -31,7 +31,7 @@
 //! payload.
 //!
 //! **If the agent does not know the byte,** its answer makes the sender attribute the loss to congestion:
-//! "passed" if the data comes from the radio link, "not passed" if the data goes to it. The sender then
+//! "passed" for data from the radio link, "not passed" for data to the radio link. The sender then
 //! behaves like Reno. The agent never errs in the other direction. (Choice: the paper's agent knows
 //! everything.)
 //!
@@ -40,7 +40,7 @@
 //! handover to its station, after a restart, or because its table was full. It learns the connection from one
 //! segment of each side, if each segment acknowledges approximately what the other side sends:
 //!
-//! - *Sequence numbers* come from the two segments. The *direction* of each half is the side from which it
+//! - *Sequence numbers* are those of the two segments. The *direction* of each half is the side from which it
 //!   arrives. The station's own setting shows whether that side is the radio link.
 //! - *The role* (single agent, or second of two) was on the SYN. Until another SYN shows it, the agent sets
 //!   both bits for bytes that have passed to the radio link. With a single agent, the sender reads only `Ob`.
@@ -58,17 +58,17 @@
 //! the numbers. The effect is bounded:
 //!
 //! - The agent accepts a segment if both numbers are within reach of the known ones. With a reach of 1 MB,
-//!   one guess in four million succeeds. Other segments change nothing, whatever their flags, and the agent
-//!   answers them as unknown. Resets never change anything, and a SYN changes nothing without its answer.
+//!   one guess in four million succeeds. Other segments with any flags change nothing, and the agent answers
+//!   them as unknown. Resets never change anything, and a SYN changes nothing without its answer.
 //! - A successful guess records bytes that have not passed, or makes the agent answer "unknown" for the data
 //!   in flight. It cannot make the agent forget the connection.
 //! - An attacker who forges one side only cannot make the agent learn a connection, and cannot displace one
 //!   ([`Flows`]).
 //!
 //! An attacker who forges segments of both sides, on both sides of the station, can mislead the agent until
-//! it has learned the connection again. An attacker who sees the packets can get any mark, but could also end
-//! the connection or insert data. The agent does not verify checksums, because that would cost more than the
-//! rest of its work.
+//! it has learned the connection again. An attacker who reads the packets can get any mark, but could also
+//! end the connection or insert data. The agent does not verify checksums, because that would cost more than
+//! the rest of its work.
 //!
 //! Choice: as in the paper, the agent records sequence numbers and not transmissions. If the first
 //! transmission has passed and a retransmission is lost before the station, the agent reports that loss as
@@ -140,7 +140,7 @@ impl Agent {
         &self.flows
     }
 
-    /// Replaces the agent by one that has not seen any connection. The counters continue.
+    /// Replaces the agent by one that does not know any connection. The counters continue.
     pub(super) fn forget(&mut self) {
         self.flows = Flows::new(self.max_flows);
     }
@@ -221,7 +221,7 @@ impl Agent {
             Transit::Unknown => self.counters.unknown += 1,
         }
         let bits = if self.comes_from_radio(direction) {
-            // The data goes to the radio link. This agent is the first one that the ACK meets, so no other
+            // The data flows to the radio link. This agent is the first one that the ACK meets, so no other
             // agent has set bits.
             match (transit, other) {
                 (Transit::Passed, OtherAgent::Absent) => OB,

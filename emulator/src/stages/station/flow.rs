@@ -1,4 +1,4 @@
-//! The state of one connection in a transit agent, and the evidence for it.
+//! The state of one connection in a transit agent, and the evidence for this state.
 //!
 //! Segments of one side alone never move this state by more than a connection can have in flight. A
 //! connection becomes known in one of two ways: by a SYN and its answer or, in mid-connection, by a segment
@@ -52,11 +52,11 @@ pub(super) struct Syn {
     pub(super) isn: u32,
     /// Length of the SYN's payload in bytes (RFC 7413).
     pub(super) octets: u32,
-    /// `Unknown` on a SYN that comes from the radio link, because it has not met other agents yet.
+    /// `Unknown` on a SYN from the radio link, because it has not met other agents yet.
     pub(super) other: OtherAgent,
 }
 
-/// The fields of any other segment. All of them have an acknowledgment number.
+/// The fields of any other segment, always with an acknowledgment number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentNumbers {
     pub(super) seq: u32,
@@ -214,8 +214,7 @@ impl Flow {
             if record.halves[direction].began_with(syn) {
                 record.repeat_syn(direction, syn);
             } else if record.unacknowledged.is_some() {
-                // Two different answers to one SYN, neither of them acknowledged: either one may be the valid
-                // one.
+                // Two different answers to one SYN, both not acknowledged: either may be the valid one.
                 self.record = None;
             }
         }
@@ -340,7 +339,7 @@ mod tests {
         assert_eq!(flow.record.unwrap().other, OtherAgent::Absent);
     }
 
-    /// A repeated SYN that comes from the radio link does not show whether there is another agent.
+    /// A repeated SYN from the radio link does not show whether there is another agent.
     #[test]
     fn repeated_syn_updates_other_agent_unless_unknown() {
         let mut flow = answered();

@@ -13,10 +13,10 @@
 //! +--------+--------+--------+--------+--------+--------+
 //! ```
 //!
-//! The value saturates. Hosts that do not know the option skip it (RFC 9293 §3.1). If it does not fit (40
-//! bytes of options, or the link's MTU), the segment is forwarded without it: SACK blocks are more valuable,
-//! and the next ACK reports the same. If the first station does not find room but a later one does, the sum
-//! lacks the share of the first one. The paper prefers an estimate that is too low (§IV C).
+//! The value saturates. Hosts that do not know the option skip it (RFC 9293 §3.1). If the option does not fit
+//! (40 bytes of options, or the link's MTU), the segment is forwarded without a report: SACK blocks are more
+//! valuable, and the next ACK reports the same. If the first station does not find room but a later one does,
+//! the sum lacks the share of the first one. The paper prefers an estimate that is too low (§IV C).
 
 use std::num::NonZeroU32;
 
@@ -29,8 +29,8 @@ const NOP: u8 = 1;
 const MD5: u8 = 19;
 const AO: u8 = 29;
 
-/// Returns the rate in the options of a TCP header. `None`: there is none, or an option before it is
-/// malformed.
+/// Returns the rate in the options of a TCP header. `None`: the options contain no rate, or an earlier option
+/// is malformed.
 pub(super) fn find(options: &[u8]) -> Option<LossRate> {
     iterate(options).map_while(Result::ok).find_map(|option| option.rate())
 }

@@ -10,16 +10,16 @@ use airwire::units::Size;
 pub(super) enum Transit {
     Passed,
     NotPassed,
-    /// It may have passed: the agent has forgotten it or never knew it.
+    /// The byte may have passed: the agent has forgotten the byte or never knew it.
     Unknown,
 }
 
 /// The maximum number of bytes that a connection has in flight.
 ///
-/// Choice: after the SYNs with the window scale (RFC 7323 §2.2), nothing that a station sees bounds the
-/// flight, so the bound is a setting. It has two consequences. Data that was sent before the agent was
-/// present, perhaps over another path, ends at most this far above an acknowledgment. And a number that is
-/// further than this from all known ones is ignored.
+/// Choice: after the SYNs with the window scale (RFC 7323 §2.2), no packet at a station bounds the flight, so
+/// the bound is a setting. It has two consequences. Data that was sent before the agent was present, perhaps
+/// over another path, ends at most this far above an acknowledgment. And a number that is further than this
+/// from all known ones is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reach(u32);
 

@@ -43,7 +43,7 @@ impl Hfns {
         self.of_own(vt_s.saturating_sub(1))
     }
 
-    /// HFNI of a RESET ACK that is sent again. The peer adds one to it and obtains the HFN in use.
+    /// HFNI of a RESET ACK that is sent again. The peer adds one and obtains the HFN in use.
     ///
     /// Deviation: §11.4.3 requires a copy of the first RESET ACK. The two are equal unless this entity has
     /// been reset by a procedure of its own in the meantime. In that case, the HFNI of the copy would leave

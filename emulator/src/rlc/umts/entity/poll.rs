@@ -47,7 +47,7 @@ impl Polling {
     }
 
     /// Resets the state variables and the timers, except Timer_Poll_Periodic (§11.4.3, §11.4.4). (Early
-    /// releases stopped this timer as well, which could cause a deadlock.)
+    /// releases also stopped this timer, which could cause a deadlock.)
     pub(super) fn reset(&mut self) {
         self.vt_pdu = 0;
         self.vt_sdu = 0;

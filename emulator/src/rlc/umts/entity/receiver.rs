@@ -94,8 +94,8 @@ impl Receiver {
         reception
     }
 
-    /// Restores the full sequence number of an AMD PDU. The result is in the reception window, or at most one
-    /// window below VR(R), or else above the reception window.
+    /// Restores the full sequence number of an AMD PDU. The result is in the reception window, at most one
+    /// window below VR(R), or above the reception window.
     pub(super) fn full_sn(&self, sn: Sn) -> u64 {
         let window = self.reporting.config().window;
         let distance = sn.since(self.reassembler.vr_r());
@@ -160,7 +160,7 @@ impl Receiver {
         let vr_r = self.reassembler.vr_r();
         let Some((first, last)) = mrw.sns.first().zip(mrw.sns.last()) else { return true };
         // §11.6.3: with LENGTH = 0, SN_MRW1 is above or equal to VR(R). Otherwise it is less than VR(MR), and
-        // may be below VR(R). Each further number is above or equal to the one before it.
+        // may be below VR(R). The numbers ascend; neighbours may be equal.
         let distance = first.since(vr_r);
         // Choice: if an MRW_ACK is lost, the MRW is repeated. By then VR(R) may have passed SN_MRW1, even
         // with LENGTH = 0. So an MRW at most one window below VR(R) is obsolete. No Sender is that far ahead

@@ -7,8 +7,8 @@ use super::Entity;
 use super::hfn::Hfns;
 
 impl Entity {
-    /// Re-establishes the whole entity. Both ends must do this at the same time. PDUs in flight between them
-    /// must not arrive.
+    /// Re-establishes the whole entity. Both ends must do this at the same time. PDUs in flight must not
+    /// arrive.
     pub fn reestablish(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
         self.transmitter.resume();
@@ -19,7 +19,7 @@ impl Entity {
     }
 
     /// Re-establishes the transmitting side. The peer must re-establish its receiving side at the same time.
-    /// PDUs in flight between them must not arrive.
+    /// PDUs in flight must not arrive.
     pub fn reestablish_transmitting(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
         self.transmitter.resume();

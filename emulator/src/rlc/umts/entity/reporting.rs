@@ -37,7 +37,7 @@ enum State {
     Delayed {
         until: Instant,
     },
-    /// Triggered. The report is written when a block is available for it, so that it is up to date.
+    /// Triggered. The report is written when a block is available, so that its content is up to date.
     Due,
     /// Written. These STATUS PDUs of the report have not been submitted.
     Sending(VecDeque<Status>),
@@ -132,8 +132,8 @@ impl Reporting {
             // expired, VR(EP) is decremented in each TTI by the number of PDUs that the TTI can carry.
             // Choice: this number is the maximum for a TTI, not the one in the transport format of a received
             // TTI. A TTI with fewer PDUs means that the sender has nothing more to send. Retransmissions are
-            // sent first, so none of them follows. If nothing is transmitted at all, no transport format can
-            // be counted, but the report must not wait forever.
+            // sent first, so no retransmission follows. If nothing is transmitted at all, no transport format
+            // can be counted, but the report must not wait forever.
             let ttis = missing.div_ceil(u64::from(self.incoming.blocks.max(1)));
             Epc { at: starts + timer + self.incoming.tti * ttis, vr_h }
         });

@@ -51,8 +51,8 @@ pub(super) struct ResetProcedure {
     max_rst: u8,
     /// Duration of Timer_RST.
     timer: Duration,
-    /// RSN of the next RESET of this entity (§11.4.2.1). The first RSN is 0, and each new one differs from
-    /// the one before.
+    /// RSN of the next RESET of this entity (§11.4.2.1). The first RSN is 0, and each new RSN differs from
+    /// the previous one.
     next_rsn: bool,
     pending: Option<Pending>,
     /// VT(RST) (§9.4 h). Only a RESET ACK resets it.

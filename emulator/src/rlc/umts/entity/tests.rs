@@ -80,7 +80,7 @@ fn polling(poll: PollConfig) -> EntityConfig {
 
 type Lose = Box<dyn FnMut(&LogEntry) -> bool>;
 
-/// Two entities and the channel between them. They share a TTI grid with four blocks per TTI.
+/// Two entities and their channel. Both directions share a TTI grid with four blocks per TTI.
 struct Pair {
     ends: [Entity; 2],
     /// Formats of the PDUs that each end sends.

@@ -72,8 +72,8 @@ enum WindowState {
 
 /// An AMD PDU that has been sent.
 struct SentPdu {
-    /// The PDU as it was sent, but without P and without a piggybacked STATUS PDU. §11.3.2.1: a
-    /// retransmission has the same "Sequence Number". Choice: it has padding in space of a STATUS PDU.
+    /// The PDU that was sent, but without P and without a piggybacked STATUS PDU. §11.3.2.1: a retransmission
+    /// has the same "Sequence Number". Choice: it has padding in place of a STATUS PDU.
     octets: Arc<[u8]>,
     state: PduState,
     /// Whether the PDU is scheduled for retransmission.
@@ -109,9 +109,10 @@ struct Sdu {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SduState {
     Active,
-    /// Discarded after a part of it was sent. It has no outcome until the peer has acknowledged the discard.
+    /// Discarded after a partial transmission. The SDU has no outcome until the peer has acknowledged the
+    /// discard.
     Discarded,
-    /// Discarded before any part of it was sent. Its outcome has been reported.
+    /// Discarded before its transmission began. Its outcome has been reported.
     Dropped,
 }
 
@@ -265,7 +266,7 @@ impl Transmitter {
         self.scheduled_from = self.scheduled_from.min(sn);
     }
 
-    /// Removes a PDU from the scheduled ones, if it is one of them.
+    /// Removes a PDU from the scheduled PDUs, if it is scheduled.
     fn unschedule(&mut self, sn: u64) {
         if std::mem::take(&mut self.sent(sn).is_scheduled) {
             self.scheduled -= 1;
@@ -353,7 +354,7 @@ impl Transmitter {
 
     /// Returns the next AMD PDU to submit (§11.3.2.2). Retransmissions have priority over new PDUs. A
     /// retransmission that only carries a poll comes last. A new PDU takes `piggyback` if its padding has
-    /// room for it (§11.5.2.1).
+    /// enough room (§11.5.2.1).
     pub(super) fn transmit(
         &mut self,
         now: Instant,
@@ -528,8 +529,8 @@ impl Transmitter {
     }
 }
 
-/// Returns a PDU with these bytes, in memory of `spare` if it has the right size and the PDU that had it before is
-/// no longer in use.
+/// Returns a PDU with these bytes. It reuses a PDU of `spare` that has the right size and is no longer in
+/// use.
 fn stored(spare: &mut Vec<Arc<[u8]>>, octets: &[u8]) -> Arc<[u8]> {
     if let Some(mut reused) = spare.pop()
         && let Some(memory) = Arc::get_mut(&mut reused)

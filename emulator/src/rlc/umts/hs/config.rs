@@ -69,8 +69,8 @@ pub struct OthersConfig {
     /// Mean signal-to-noise ratio of these mobiles. Absent: the same as for the mobile on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snr: Option<Decibels>,
-    /// Difference in signal-to-noise ratio between the best and the worst mobile. The others are spaced
-    /// evenly between them. Default: 0 dB.
+    /// Difference in signal-to-noise ratio between the best and the worst mobile. The other mobiles are
+    /// spaced evenly between these two. Default: 0 dB.
     #[serde(default = "zero_decibels")]
     pub spread: Decibels,
     /// Traffic to each mobile.
@@ -143,7 +143,7 @@ impl Default for HsdpaConfig {
 const WINDOWS: [u8; 7] = [4, 6, 8, 12, 16, 24, 32];
 const MAX_PROCESSES: u8 = 8;
 const MAX_MOBILES: u32 = 100;
-/// Range of signal-to-noise ratios in dB. Values outside of it would not make a difference.
+/// Range of signal-to-noise ratios in dB. Values outside this range would not make a difference.
 const SNR: std::ops::RangeInclusive<f64> = -60.0..=60.0;
 
 impl FastFading {

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn mac_hs_block_capacity_excludes_header() {
         let hs = Framing::Hs { pdu: 42 };
-        // A block of 7168 bits: 21 · 336 + 21 = 7077 bits fit, 22 · 336 + 21 = 7413 bits do not.
+        // A block of 7168 bits has room for 21 · 336 + 21 = 7077 bits, but not for 22 · 336 + 21 = 7413 bits.
         assert_eq!((hs.pdus(cqi(22)), hs.octets(cqi(22))), (21, 21 * 42));
         assert_eq!([1, 4, 5, 7, 8].map(|number| hs.pdus(cqi(number))), [0, 0, 1, 1, 2]);
         assert_eq!(hs.pdus(cqi(30)), 70, "at most 70 PDUs, although 76 would fit");

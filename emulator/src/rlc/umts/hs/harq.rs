@@ -63,14 +63,14 @@ impl<T> Harq<T> {
         self.processes.iter().filter_map(|process| Some(process.block.as_ref()?.number)).min()
     }
 
-    /// Earliest time at which something can be transmitted. `new` says whether there is data for a new block.
+    /// Earliest time at which something can be transmitted. `new` is true if there is data for a new block.
     pub(super) fn ready_at(&self, new: bool) -> Option<Instant> {
         let usable = self.processes.iter().filter(|process| new || process.block.is_some());
         usable.map(|process| process.free_from).min()
     }
 
-    /// Selects the transmission at `now`: the oldest block that must be retransmitted, or else a new block if
-    /// there is data for one.
+    /// Selects the transmission at `now`: the oldest block that must be retransmitted. Without such a block,
+    /// a new block if there is data.
     pub(super) fn next_transmission(&self, now: Instant, new: bool) -> Option<NextTransmission> {
         let free_processes =
             || self.processes.iter().enumerate().filter(|(_, process)| process.free_from <= now);

@@ -144,7 +144,7 @@ impl Link {
     /// category.
     pub(in crate::rlc) fn cqi(&self, now: Instant) -> Cqi {
         let period = self.config.cqi_period.as_nanos();
-        // Until the first report arrives, its value is used as if it had arrived.
+        // The value of the first report is already used before the report arrives.
         let about = (now - Instant::ZERO).saturating_sub(self.config.cqi_delay).as_nanos() / period * period;
         let cqi = Cqi::of(self.channel.snr(Instant::ZERO + Duration::from_nanos(about)));
         cqi.min(self.config.category().largest)
@@ -158,7 +158,7 @@ impl Link {
         self.next_number - oldest < u64::from(self.config.window)
     }
 
-    /// Earliest time at which the link can use a TTI. `new` says whether RLC has data for a new block. `None`
+    /// Earliest time at which the link can use a TTI. `new` is true if RLC has data for a new block. `None`
     /// if there is nothing to send.
     pub(in crate::rlc) fn ready_at(&self, new: bool) -> Option<Instant> {
         let new = new || self.segmenter.has_waiting();

@@ -55,7 +55,7 @@ struct Timer {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Duplicates, and blocks that arrived after the queue had stopped waiting for them.
+    /// Duplicates, and blocks that arrived too late: the queue had already moved on.
     pub(super) late: u64,
     pub(super) t1_expiries: u64,
     /// Number of times that the window moved past a missing block.
@@ -226,7 +226,7 @@ mod tests {
         // Block 4 moves the window to 1 to 4.
         assert_eq!(through(&mut queue, &[4]), [1, 2, 3, 4]);
         assert_eq!(through(&mut queue, &[7, 9]), [] as [u64; 0]);
-        // Block 11 moves the window to 8 to 11. Block 7 has arrived, but blocks 5 and 6 have not.
+        // Block 11 moves the window to 8 to 11. Block 7 has arrived. Blocks 5 and 6 are missing.
         assert_eq!(through(&mut queue, &[11]), [7]);
         assert_eq!(through(&mut queue, &[8]), [8, 9]);
         assert_eq!(queue.counters, Counters { late: 0, t1_expiries: 0, window_moves: 3 });

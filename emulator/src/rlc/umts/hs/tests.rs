@@ -1,4 +1,5 @@
-//! The link to one mobile: the content of its blocks, the share of lost blocks, and the order of delivery.
+//! The link to one mobile. Tests of the content of its blocks, the share of lost blocks and the order of
+//! delivery.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ fn ending(at: u16, octets: &[u8], ends: &[u16]) -> Amd<'static> {
     Amd { ends: ends.to_vec(), ..data(at, octets) }
 }
 
-/// A PDU that only indicates that the SDU before it filled its PDU.
+/// A PDU that only indicates that the previous SDU filled its PDU.
 fn li_0(at: u16) -> Amd<'static> {
     Amd { previous: Previous::EndedExactly, rest: Rest::Padding, ..data(at, &[]) }
 }

@@ -160,7 +160,7 @@ fn interpretation_contains_all_other_sufis() {
     assert_eq!(content, expected);
 }
 
-/// VR(R), VR(H), and the gaps between them. The first gap begins at VR(R).
+/// VR(R), VR(H), and the gaps from VR(R) to VR(H). The first gap begins at VR(R).
 fn any_received() -> impl Strategy<Value = (Sn, Sn, Vec<Gap>)> {
     let runs = prop_oneof![
         prop::collection::vec((1..4_u16, 1..4_u16), 0..200),

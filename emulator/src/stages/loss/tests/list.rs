@@ -34,10 +34,11 @@ fn retransmission_is_identified_by_first_byte() {
     for n in 0..4 {
         assert!(pass(&mut list, data(n * 1000)));
     }
-    // The second half of segment 2 is not a retransmission of it. A packet with both segments is.
+    // The second half of segment 2 alone does not count as a retransmission of segment 2. A packet with both
+    // segments counts.
     assert!(pass(&mut list, Tcp { seq: 1500, payload: 500, ..DATA }.bytes()));
     assert!(!pass(&mut list, Tcp { seq: 0, payload: 2000, ..DATA }.bytes()));
-    // A retransmission with additional new data is not a new segment, but the new data counts as seen.
+    // A retransmission with additional new data is not a new segment, but its new data counts as sent.
     assert!(pass(&mut list, Tcp { seq: 3000, payload: 1500, ..DATA }.bytes()));
     assert!(!pass(&mut list, data(4500)));
 }

@@ -122,7 +122,7 @@ fn recent_dropping_state_resumes_at_its_rate() {
     let second = bench.drops();
     let gap = |drops: &[(u64, Instant, DropReason)]| drops[1].1 - drops[0].1;
     assert_eq!(gap(&first), Duration::from_millis(100));
-    // `count` continues from the number of drops that the first dropping state added to it.
+    // `count` continues from the number of drops in the first dropping state.
     let law = 100.0 / ((first.len() - 1) as f64).sqrt();
     assert_eq!(gap(&second), Duration::from_millis(law.ceil() as u64));
 }

@@ -45,8 +45,8 @@ fn sparse_flow_does_not_wait_for_bulk_flow() {
         bench.push(ms(0), udp(1, 1, 1500));
     }
     for at in 1..50 {
-        // At first the bulk flow is new as well and has its first quantum. After four more packets of it, the
-        // sparse flow has left both lists.
+        // At first the bulk flow is also new and has its first quantum. After four more packets of the bulk
+        // flow, the sparse flow has left both lists.
         for _ in 0..4 {
             assert!(bench.pop(ms(at)).is_some_and(|(id, _)| id < 400 + at));
         }

@@ -63,7 +63,7 @@ fn new_station_marks_mobile_data_after_one_flight() {
 }
 
 /// Segments 4 to 7 pass the old station and are then lost to congestion. After that the mobile moves, and the
-/// first segments that the new station sees are later ones.
+/// first segments at the new station are later ones.
 #[test]
 fn wire_loss_before_handover_is_judged_congestion() {
     for config in [marks(Side::Mobile), short_flights(Side::Mobile)] {

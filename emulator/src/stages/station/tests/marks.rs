@@ -1,4 +1,4 @@
-//! Tests of the marks, and of the causes that a sender derives from them.
+//! Tests of the marks, and of the causes that a sender derives from the marks.
 
 use super::*;
 

@@ -264,7 +264,7 @@ impl Connection {
         connection
     }
 
-    /// Creates a connection whose SYN no station on this path has seen.
+    /// Creates a connection whose SYN did not pass any station on this path.
     fn under_way(net: Net, ip: Ip, sender: Port, isn: u32) -> Self {
         Self { net, ip, sender, port: 5000, isn, radio_path: None, arrived: BTreeSet::new(), rcv_nxt: 0 }
     }
@@ -326,7 +326,7 @@ impl Connection {
         (missing, self.net.flags(&ack))
     }
 
-    /// Sends an ACK. Returns the segment that it asks for, and the cause that the sender reads from it.
+    /// Sends an ACK. Returns the segment that the ACK requests, and the cause that the sender derives.
     fn verdict(&mut self) -> (u32, Cause) {
         let (missing, flags) = self.ack();
         (missing, self.cause(flags))

@@ -116,7 +116,7 @@ fn timer_discard_applies_after_withdrawal_of_discarded_sdus() {
     let mut config = by_time(ms(300));
     config.sender.window = 1;
     let mut pair = Pair::new(config).losing(|_| true);
-    // SDU 1 is discarded before it is sent.
+    // SDU 1 is discarded without a transmission.
     pair.send_pdus(A, 2);
     pair.run_until(at(310));
     assert_eq!(pair.ends[A].stats().sdus_discarded, 2);

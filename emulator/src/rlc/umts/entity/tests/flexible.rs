@@ -24,14 +24,14 @@ fn control_pdus_have_minimal_size() {
     // D/C and type (4 bits), ACK (16 bits), and 4 bits of padding.
     assert_eq!(sizes(&pair, B), [3]);
     assert_eq!(pair.statuses(B)[0].1, [ack(1)]);
-    // An erroneous report causes a RESET. It has 4 bytes, as has the RESET ACK.
+    // An erroneous report causes a RESET. RESET and RESET ACK have 4 bytes each.
     pair.inject_status(A, vec![ack(9)]);
     pair.run_until(at(1_000));
     assert_eq!((sizes(&pair, A), sizes(&pair, B)), (vec![1504, 4], vec![3, 4]));
     assert_eq!((pair.resets(A).len(), pair.reset_acks(B).len()), (1, 1));
 }
 
-/// The window counts PDUs, whatever their size (§9.4).
+/// The window counts PDUs of any size (§9.4).
 #[test]
 fn window_counts_pdus_not_bytes() {
     let mut config = flexible(PollConfig { poll_window: Some(100), ..PollConfig::NONE });

@@ -16,7 +16,7 @@ enum Step {
     Receive { pdu: Pdu<'static>, near: Near },
 }
 
-/// Base of the sequence numbers in a PDU. It is chosen so that most of them are inside a window.
+/// Base of the sequence numbers in a PDU. With this base, most numbers are inside a window.
 #[derive(Clone, Copy, Debug)]
 enum Near {
     Zero,
@@ -168,7 +168,7 @@ proptest! {
         for step in steps {
             tested.perform(step);
         }
-        // Re-establishment gives up all SDUs whose transmission has begun, and none of them twice.
+        // Re-establishment gives up all SDUs whose transmission has begun, each exactly once.
         tested.entity.reestablish(tested.now, 0);
         tested.collect();
         let (unsent, _) = tested.entity.unsent();

@@ -117,7 +117,8 @@ impl Transmitter {
     }
 
     pub(in crate::rlc::umts::entity) fn next_deadline(&self, resetting: bool) -> Option<Instant> {
-        // A pending reset discards SDUs that were sent in part. Timer_Discard of the others is evaluated after it.
+        // A pending reset discards SDUs that were sent in part. Timer_Discard of all other SDUs is evaluated
+        // after the reset.
         let discard = if resetting { None } else { self.timer_discard() };
         earlier(self.polling.next_deadline(), earlier(self.signalling.next_deadline(), discard))
     }

@@ -89,8 +89,8 @@ fn pdu_with_missing_segment_is_not_reassembled() {
     }
 }
 
-/// The TSN repeats after 64 blocks. If 64 blocks are lost, the last block before them and the first block
-/// after them have consecutive TSNs.
+/// The TSN repeats after 64 blocks. If 64 blocks are lost, the last block before and the first block after
+/// the loss have consecutive TSNs.
 #[test]
 fn segments_across_tsn_wrap_are_not_joined() {
     let content = |si, parts: &[&[u8]]| Content {
