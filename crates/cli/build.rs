@@ -1,7 +1,7 @@
 //! Puts the playground's core, a WebAssembly module, into the program.
 //!
-//! `AIRTCP_PLAYGROUND_CORE` names the module, or is empty for a program without it. If the variable is not set, an
-//! optimised build makes the module itself, provided that the WebAssembly target is installed.
+//! `AIRTCP_PLAYGROUND_CORE` names the module, or is empty for a program without a playground. If the variable
+//! is not set, an optimised build makes the module itself, provided that the WebAssembly target is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -54,7 +54,7 @@ pub struct AirlinkEvent<'a> {
     /// The name of the stage where the event occurred.
     #[serde(borrow)]
     pub stage: Option<Cow<'a, str>>,
-    /// The packet's length, or the number of bytes queued before it.
+    /// The packet's length, or the number of bytes ahead in the queue.
     #[serde(default)]
     pub bytes: u64,
     /// The cause of a drop: the name of an [`airwire::Cause`].

@@ -214,8 +214,8 @@ impl PacketList {
         transmissions.next()
     }
 
-    /// Returns the frame that was sent after a decision, or else the ACK that caused the decision. In virtual
-    /// time, ACK, decision and frame have the same timestamp.
+    /// Returns the frame that was sent after a decision. Without such a frame, returns the ACK that caused
+    /// the decision. In virtual time, ACK, decision and frame have the same timestamp.
     fn nearest(&self, at: Offset) -> Option<u64> {
         let (first, last) = (self.0.first()?, self.0.last()?);
         if !(first.at - MAX_DELAY..=last.at + MAX_DELAY).contains(&at) {

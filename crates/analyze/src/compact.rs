@@ -5,8 +5,8 @@ use std::num::NonZero;
 /// Approximate overhead of an allocation in bytes.
 pub(crate) const ALLOCATOR_OVERHEAD: usize = 16;
 
-/// Returns the heap memory in bytes of a vector with this capacity. It includes the smaller buffers that the
-/// vector had before it grew, because the allocator can rarely reuse them.
+/// Returns the heap memory in bytes of a vector with this capacity. The result includes the smaller buffers
+/// from which the vector grew, because the allocator can rarely reuse such buffers.
 pub(crate) fn heap_of_vec<T>(capacity: usize) -> usize {
     const FIRST: usize = 4;
     match capacity {

@@ -20,7 +20,7 @@ pub struct Finished {
     pub ended: Ended,
 }
 
-/// A connection that is still followed, as far as it has been captured.
+/// The captured part of a connection that is still followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followed {
     /// The number of the connection, as in [`Finished::number`].
@@ -103,7 +103,7 @@ pub(crate) struct Connections {
 
 struct Open {
     number: u64,
-    /// Its memory when it was last measured.
+    /// Memory of the connection at the last measurement.
     memory: usize,
     connection: Connection,
 }

@@ -36,7 +36,7 @@ pub struct Line {
 pub struct Log {
     /// The decisions, in the order of the file.
     pub lines: Vec<Line>,
-    /// The sender's start, in nanoseconds since 1970. All `time` fields are relative to it.
+    /// The sender's start, in nanoseconds since 1970. All `time` fields are relative to the start.
     pub start: i64,
 }
 
@@ -96,7 +96,7 @@ impl Line {
     }
 
     /// Returns whether both lines contain the same decision, regardless of time. Windows may differ by a
-    /// tenth of a segment or by a thousandth, whichever is larger.
+    /// tenth of a segment or by a thousandth (the larger value).
     pub fn decides_as(&self, other: &Self) -> bool {
         let Self { time: _, wall: _, episode, connection: _, question, by, what, why, more } = self;
         let words = |line: &Self| {

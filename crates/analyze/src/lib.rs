@@ -26,7 +26,7 @@
 //! ```
 //!
 //! - [`survey`] reads one capture, including a running capture on an interface.
-//! - [`path`] reads several captures of one path and matches each packet across all of them.
+//! - [`path`] reads several captures of one path and matches each packet across all captures.
 //! - [`connection::findings`] contains all results for a connection. [`trace`] contains every packet, for
 //!   graphs.
 //! - [`comments`] writes a copy of the capture with comments that explain why each packet was sent.

@@ -2,8 +2,8 @@
 
 use aircaptures::packet::Timestamp;
 
-/// Number of different times from which the resolution is derived. A few are sufficient if this number of
-/// packets shares each of them.
+/// Number of different times from which the resolution is derived. If packets share times, a few times are
+/// sufficient: each must occur in this number of packets.
 const ENOUGH_TIMES: u32 = 16;
 /// Nanoseconds. A coarser clock affects the analysis.
 const COARSE: i64 = 1_000_000;

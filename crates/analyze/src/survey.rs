@@ -173,9 +173,9 @@ impl Survey {
         self.totals.icmp_errors_elsewhere += u64::from(!is_followed);
     }
 
-    /// Processes the frames in the queue. `next` is the timestamp of the frame after them, if there is one.
-    /// After a long time without frames, the first frames remain in the queue until they show whether the
-    /// clock was set.
+    /// Processes the frames in the queue. `next` is the timestamp of the frame after the queue, if there is
+    /// one. After a long time without frames, the first frames remain in the queue until they show whether
+    /// the clock was set.
     fn process_queue(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
         while let Some(front) = self.queue.front() {
             let (number, at) = (front.number, front.at);

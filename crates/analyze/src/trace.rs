@@ -8,13 +8,13 @@ use serde::{Serialize, Serializer};
 
 use crate::connection::findings::RttOf;
 
-/// The data that one end sent, and the ACKs for it.
+/// The data that one end sent, and the ACKs for this data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Trace {
     /// Sender and receiver: `10.83.0.2:52279 → 100.64.0.2:9000`.
     pub name: String,
     /// The time of the connection's first packet, in nanoseconds since 1970. All offsets below are relative
-    /// to it.
+    /// to this time.
     pub origin: i64,
     /// The segments, in the order of the capture.
     pub segments: Vec<SentSegment>,
@@ -191,9 +191,9 @@ pub struct WindowPoint {
 /// An idle period that a timeout ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Idle {
-    /// The time of the last packet before it.
+    /// The time of the last packet before the period.
     pub from: Offset,
-    /// The time of the retransmission that ended it.
+    /// The time of the retransmission that ended the period.
     pub to: Offset,
 }
 

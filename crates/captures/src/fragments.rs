@@ -51,7 +51,7 @@ struct Partial {
 #[derive(Debug)]
 enum State {
     Reassembly(Reassembly),
-    /// The fragments overlap. Further fragments of the packet are counted with them.
+    /// The fragments overlap. Further fragments of the packet are also counted as overlapping.
     Invalid,
 }
 
@@ -156,7 +156,8 @@ impl Fragments {
         }
     }
 
-    /// Makes room for one more packet: removes expired packets, or else the one that has waited longest.
+    /// Makes room for one more packet: removes expired packets. If there are none, removes the packet that
+    /// has waited longest.
     fn make_room(&mut self, now: Timestamp, problems: &mut Problems) {
         if self.partial.len() < MAX_PACKETS {
             return;

@@ -90,8 +90,8 @@ pub struct IcmpError {
     pub code: u8,
     /// The address that sent the error.
     pub from: IpAddr,
-    /// The MTU of the next link, if the packet was too big for it. Routers older than RFC 1191 do not report
-    /// it.
+    /// The MTU of the next link, if the packet was too big for this link. Routers older than RFC 1191 do not
+    /// report the MTU.
     pub mtu: Option<u32>,
     /// Source and destination of the TCP packet.
     pub about: [SocketAddr; 2],

@@ -10,11 +10,13 @@ text_enum! {
     pub enum Problem {
         /// The capture is damaged, and reading ended there.
         Damaged => "the capture is damaged or truncated: the rest was not read",
-        /// An invalid pcapng block, or invalid data between blocks. Reading continued after it.
+        /// An invalid pcapng block, or invalid data between blocks. Reading continued behind the invalid
+        /// part.
         Garbage => "unreadable data between blocks, skipped",
-        /// A frame has an earlier timestamp than the frame before it.
+        /// A frame has an earlier timestamp than the previous frame.
         ClockBackwards => "frames with an earlier timestamp than the frame before",
-        /// A frame has a timestamp far from both its neighbours. It is assumed to lie between them.
+        /// A frame has a timestamp far from both its neighbours. Its real time is assumed to be between the
+        /// neighbours' times.
         ClockJumped => "frames with a timestamp far from both neighbours, assumed to lie between them",
         /// The clock was set forward, according to the timestamps of the TCP packets. Later frames count as that
         /// much earlier.
@@ -76,7 +78,7 @@ pub struct Occurrences {
     pub detail: Option<String>,
 }
 
-/// All problems of a capture, in the order of [`Problem`]. A vector suffices because there are few kinds.
+/// All problems of a capture, in the order of [`Problem`]. A vector is enough because there are few kinds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Problems(Vec<(Problem, Occurrences)>);
 

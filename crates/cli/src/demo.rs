@@ -88,8 +88,8 @@ impl Demo {
             command: command_line(),
         };
         let line = LiveLine::new(!self.quiet);
-        // Number of complete scenes. The lock is held while a scene is printed, so a signal handler sees only
-        // scenes that were printed completely.
+        // Number of complete scenes. The lock is held while a scene is printed, so a signal handler counts
+        // only scenes that were printed completely.
         let complete = Arc::new(Mutex::new(0));
         let (line_to_clear, complete_at_stop, directory_then) = (line, complete.clone(), directory.clone());
         stop::on_signal(move || {

@@ -192,10 +192,10 @@ mod tests {
     /// Compares the types of the values. `tests/programs/options.rs` compares the help texts.
     #[test]
     fn option_takes_same_value_type_in_every_command() {
-        // These options differ on purpose. `lab --recipe` also accepts kernel senders. `lab --events` takes
-        // no file, because the output directory has a place for it. The options of `script` follow
-        // packetdrill. `sweep --against` takes a value of an axis. `lab --direction` allows both directions
-        // at once.
+        // The following options differ on purpose. `lab --recipe` also accepts kernel senders. `lab --events`
+        // takes no file, because the output directory has a fixed place for the events. The options of
+        // `script` follow packetdrill. `sweep --against` takes a value of an axis. `lab --direction` allows
+        // both directions at once.
         let different = ["recipe", "events", "mtu", "against", "direction"];
         let types = airhelp::options::value_types(&super::command());
         let several: Vec<_> = types.iter().filter(|(_, types)| types.len() > 1).collect();

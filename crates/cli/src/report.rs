@@ -84,7 +84,7 @@ impl Report {
         self.write(&page.html(), page.runs.len(), noun)
     }
 
-    /// Writes the page, and says how many of these items it has.
+    /// Writes the page, and prints how many of these items it has.
     fn write(&self, html: &str, count: usize, noun: &str) -> anyhow::Result<()> {
         airfiles::write(&self.output, html)
             .with_context(|| format!("cannot write {}", self.output.display()))?;

@@ -349,7 +349,7 @@ impl Stop {
     }
 }
 
-/// `--trace`: writes a line whenever a flow has received a segment or had a timeout.
+/// `--trace`: writes a line after each segment that a flow received and after each timeout.
 struct Trace {
     path: PathBuf,
     file: BufWriter<File>,

@@ -53,8 +53,8 @@ Example: this kernel's CUBIC over a W-CDMA link to a sink on the other side
     --congestion-control cubic $AIRLINK_MOBILE:9000' -- airtcp sink 9000";
 
 const CHUNK: usize = 64 << 10;
-/// Size of a write with `--for`. A write into a full buffer blocks until the path has made room for it, so
-/// the size determines how late the stream can end.
+/// Size of a write with `--for`. A write into a full buffer blocks until the path has made room, so this size
+/// determines how late the stream can end.
 const TIMED_CHUNK: usize = 4 << 10;
 /// Time that the peer has to close the connection after the last write. The peer closes when it has read
 /// everything.

@@ -23,7 +23,7 @@ pub fn stdout() -> EscapingWriter<Out> {
     })
 }
 
-/// Returns the width for tables: `None` with `wide`, otherwise the width of the terminal, and at least 80.
+/// Returns the width for tables. `None` with `wide`, otherwise the width of the terminal, and at least 80.
 pub fn width(wide: bool) -> Option<usize> {
     const LEAST: usize = 80;
     let terminal = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));

@@ -23,7 +23,7 @@ pub struct Handshake {
     pub our_window_scale: u8,
     /// Shift count of the peer's windows.
     pub peer_window_scale: u8,
-    /// The data in the SYN of either end was acknowledged with it (TCP Fast Open).
+    /// The SYN's acknowledgment, in either direction, also covered data in the SYN (TCP Fast Open).
     pub syn_data: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of commands: an exit code, and one line that says what to do next.
+//! Errors of commands, with an exit code and one line about what to do next.
 
 use std::error::Error;
 use std::io;
@@ -137,7 +137,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    // A named file is not a pipe to a reader that has seen enough.
+    // A named file is not a pipe whose reader has ended.
     let named = error.to_string().contains("cannot write");
     !named && error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

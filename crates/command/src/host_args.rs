@@ -259,14 +259,14 @@ impl HostArgs {
         self
     }
 
-    /// Enables TCP Fast Open for active opens and for listeners, whatever the profile's default is. At most
+    /// Enables TCP Fast Open for active opens and for listeners, with every profile. At most
     /// `pending` connections of a listener may be open before their handshake is complete.
     pub fn with_fast_open(mut self, pending: usize) -> Self {
         self.fast_open = Some(FastOpenOptions { connect: true, pending, ..FastOpenOptions::default() });
         self
     }
 
-    /// Sets the offload, if the command line does not.
+    /// Sets the offload, unless the command line sets it.
     pub fn offload_or(mut self, usual: Offload) -> Self {
         self.offload = self.offload.or(Some(usual));
         self

@@ -159,12 +159,12 @@ impl Reporter {
         Ok(())
     }
 
-    /// Reports an event of one of several connections. The text goes to stdout.
+    /// Reports an event of one of several connections. The text is printed on stdout.
     pub fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         if self.json { self.event(name, data) } else { writeln!(console::stdout(), "{text}") }
     }
 
-    /// Reports progress. The text goes to stderr.
+    /// Reports progress. The text is printed on stderr.
     pub fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         if self.progress { self.event_or_status(name, data, Some(text)) } else { Ok(()) }
     }

@@ -28,8 +28,8 @@ pub fn one_profile(
     }
 }
 
-/// Returns the completions of a partly typed recipe: after a `+`, the algorithms that are compatible with the
-/// part before it, and after the `@`, the profiles.
+/// Returns the completions of a partly typed recipe. After a `+`, these are the algorithms that are
+/// compatible with the text before the `+`. After the `@`, they are the profiles.
 pub fn recipes_like(word: &str) -> Vec<Candidate> {
     let like = sender::completions(word).into_iter();
     like.map(|(value, meaning)| Candidate::new(value, meaning)).collect()

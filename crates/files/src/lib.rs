@@ -1,8 +1,8 @@
-//! Safe handling of file names and text that come from another user.
+//! Safe handling of file names and text of other users.
 //!
-//! * [`read`], [`read_text`] and [`open`] fail for a file that is longer than a [limit](limits). A path that
-//!   comes from another *file* (a trace in a scenario, an include in a script) must name a regular file,
-//!   because opening a pipe blocks and opening some devices has side effects.
+//! * [`read`], [`read_text`] and [`open`] fail for a file that is longer than a [limit](limits). A path in
+//!   another *file* (a trace in a scenario, an include in a script) must name a regular file, because opening
+//!   a pipe blocks and opening some devices has side effects.
 //! * [`create`], [`create_private`] and [`write()`] are safe in world-writable directories such as `/tmp`.
 //! * [`Escaped`] and [`EscapingWriter`] escape control characters, so that text cannot control a terminal.
 //!

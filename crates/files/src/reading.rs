@@ -15,8 +15,8 @@ pub enum PathSource {
     File,
 }
 
-/// Opens a file for reading. If its name comes from another file, it must be a regular file. The type is checked
-/// first, because opening a pipe blocks and opening some devices has side effects.
+/// Opens a file for reading. If another file contains its name, it must be a regular file. The type is
+/// checked first, because opening a pipe blocks and opening some devices has side effects.
 pub fn open(path: impl AsRef<Path>, source: PathSource) -> io::Result<File> {
     let path = path.as_ref();
     if source == PathSource::User {
@@ -56,7 +56,7 @@ pub fn read_text(path: impl AsRef<Path>, source: PathSource, limit: u64) -> io::
     String::from_utf8(read(path, source, limit)?).map_err(not_text)
 }
 
-/// Reads a result that a program of this project wrote. Its directory may come from another user, so only
+/// Reads a result that a program of this project wrote. Its directory may belong to another user, so only
 /// regular files are read.
 pub fn read_result(path: impl AsRef<Path>) -> io::Result<String> {
     read_text(path, PathSource::File, limits::RESULT)

@@ -1,4 +1,4 @@
-//! Clock difference between two captures, and the direction of flows between them.
+//! Clock difference between two captures, and the direction of the flows that cross both.
 //!
 //! Packets take a time d in one direction and d′ in the other. If the second clock is ahead by o, the
 //! timestamps at the second capture minus those at the first are d + o in one direction and o − d′ in the

@@ -192,7 +192,7 @@ pub struct MeasuredRate {
     pub over_time: PiecewiseConstant<Rate>,
     /// Mean rate while packets waited.
     pub mean: Rate,
-    /// Share of the time in which packets waited. Only then can the rate be observed.
+    /// Share of the time in which packets waited. The rate can be observed only while packets wait.
     #[serde(rename = "seen")]
     pub measured: f64,
 }

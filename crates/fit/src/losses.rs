@@ -101,8 +101,8 @@ pub(crate) fn losses(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>)
     LossAnalysis { losses, was_sent }
 }
 
-/// Queue contents at the entry of each packet. A packet waits from its entry until the one before it has left
-/// the transmitter. A lost packet does not wait.
+/// Queue contents at the entry of each packet. A packet waits from its entry until the previous packet has
+/// left the transmitter. A lost packet does not wait.
 fn waiting(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> Vec<QueueState> {
     let mut queue: VecDeque<(Instant, u32)> = VecDeque::new();
     let (mut octets, mut free) = (0, Instant::ZERO);

@@ -167,7 +167,7 @@ fn recording(
     directions: &BTreeMap<Flow, Direction>,
     clock: Clock,
 ) -> Matched {
-    // Outside of the period that both captures cover, a packet in only one of them is not necessarily lost.
+    // Outside of the period that both captures cover, a packet in only one capture is not necessarily lost.
     let begin = first.at(0).max(second.at(0));
     let end = first.at(first.packets.len() - 1).min(second.at(second.packets.len() - 1));
     let origin = first.at(0).min(second.at(0));

@@ -60,7 +60,7 @@ fn stages(direction: &FittedDirection) -> Vec<(&'static str, String)> {
             Some(Burst::Packets(length)) => {
                 format!("{{ model = \"gilbert-elliott\", mean = {share:.3e}, burst = {length:.2} }}")
             }
-            // Ten steps per burst. A chain in time loses all packets during a burst, whatever their number.
+            // Ten steps per burst. A chain in time loses all packets during a burst.
             Some(Burst::Time(lasts, share)) => {
                 let (step, lasts) = (rounded(lasts / 10), rounded(lasts));
                 format!(

@@ -69,7 +69,7 @@ impl Pages<'_> {
         file.flush()
     }
 
-    /// Formats the section SEE ALSO: the page of the parent, the pages next to this one or below it, and
+    /// Formats the section SEE ALSO, with the page of the parent, the pages next to this one or below it, and
     /// other programs.
     fn see_also(&self, command: &Command, parent: Option<&Command>) -> Roff {
         let page = |command: &Command| Man::new(command.clone()).get_filename();
@@ -126,7 +126,7 @@ fn notes(command: &Command) -> Notes {
             };
         }
         begins_block = line.is_empty();
-        // The title of the section says the same.
+        // The section has the same title.
         if !(is_heading && ["Exit codes:", "Examples:", "Example:"].contains(&line)) {
             section.push_str(line);
             section.push('\n');

@@ -56,7 +56,7 @@ const PROFILE: ProfileName = ProfileName::Linux;
 pub struct Demo {
     /// The output directory, with one directory per scene. It is created, and must be empty.
     pub directory: PathBuf,
-    /// The seeds of the runs in virtual time. The real transfers use one of them.
+    /// The seeds of the runs in virtual time. The real transfers use one seed.
     pub seeds: RangeInclusive<u64>,
     /// The command line that repeats the demo.
     pub command: String,
@@ -261,7 +261,7 @@ impl Scene {
         SCENES.iter().position(|other| other.name == self.name).map_or(0, |index| index + 1)
     }
 
-    /// Parses the scenario and the senders. A test does so for every scene.
+    /// Parses the scenario and the senders. A test calls this function for every scene.
     fn resolve(&self) -> (Scenario, Vec<Sender>) {
         let scenario = Scenario::parse(self.scenario, self.name).expect("a scene's scenario is right");
         let typed: Vec<_> =

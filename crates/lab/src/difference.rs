@@ -22,9 +22,9 @@ use super::workload::Stream;
 pub struct Difference {
     /// The offset of the byte.
     pub at: u64,
-    /// The byte as sent. `None` if the stream should have ended before it.
+    /// The byte that was sent. `None` if the stream should have ended earlier.
     pub expected: Option<u8>,
-    /// The byte as received. `None` if the stream ended before it.
+    /// The byte that was received. `None` if the stream ended earlier.
     pub received: Option<u8>,
     /// The packets with this byte in the capture on the sender's side, in order.
     pub left: Vec<Carried>,

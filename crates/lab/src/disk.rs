@@ -10,7 +10,7 @@ use nix::sys::statvfs::statvfs;
 const MIN_FREE_BYTES: u64 = 64 << 10;
 
 /// Returns true if an operation in this directory failed because the disk is full. `why` is its error
-/// message. The free space is checked as well, because an incomplete capture may be the only sign.
+/// message. The free space is also checked, because an incomplete capture may be the only sign.
 pub(crate) fn is_full(directory: &Path, why: &str) -> bool {
     [Errno::ENOSPC, Errno::EDQUOT].into_iter().any(|error| why.contains(&message_of(error)))
         || statvfs(directory).is_ok_and(|disk| {

@@ -62,7 +62,7 @@ pub struct Experiment {
     /// The files to keep in addition to captures and logs.
     pub keep: ExtraFiles,
     /// The output directory. It is created, and must be empty or contain rounds of this experiment; in that
-    /// case the experiment continues after them.
+    /// case the experiment continues after these rounds.
     pub directory: PathBuf,
     /// The command line that repeats the experiment.
     pub command: String,
@@ -87,7 +87,7 @@ pub struct Progress<'a> {
 /// transfers, if they are also at least a quarter of all transfers.
 const MIN_DISTURBED: usize = 3;
 
-/// The time that transfers took, and how many of them were disturbed.
+/// The time of the transfers, and the number of disturbed ones.
 #[derive(Debug, Default)]
 struct Pace {
     transfers: u32,
@@ -118,7 +118,7 @@ impl Pace {
 ///
 /// # Errors
 ///
-/// Returns an error if the directory is not usable, or if further transfers would fail as well. A failed
+/// Returns an error if the directory is not usable, or if further transfers would also fail. A failed
 /// transfer is part of the report.
 pub fn run(
     tools: &Tools,
@@ -355,14 +355,14 @@ pub(crate) fn directory_name(round: u32, sender: &str) -> String {
     file_name(&format!("{:02}-{sender}", round + 1))
 }
 
-/// Replaces the characters that a shell would need quotes for.
+/// Replaces the characters that must be quoted in a shell.
 pub(super) fn file_name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-_.=@".contains(c);
     text.chars().map(|c| if plain(c) { c } else { '-' }).collect()
 }
 
-/// Calls `work` for every index below `all`, with `jobs` calls in parallel, and `done` with each result as it
-/// arrives. No new work starts after the first error, which is returned, or when `done` breaks.
+/// Calls `work` for every index below `all`, with `jobs` calls in parallel, and `done` with each result on
+/// arrival. No new work starts after the first error, which is returned, or when `done` breaks.
 pub(super) fn in_parallel<T: Send>(
     jobs: usize,
     all: usize,

@@ -1,7 +1,7 @@
 //! The differences between recipes and this kernel's senders: the line under a table that contains both.
 //!
-//! New namespaces use the kernel's defaults for all of these features (`tcp_sk_init`), whatever the machine's
-//! settings.
+//! New namespaces use the kernel's defaults for all of these features (`tcp_sk_init`), independent of the
+//! machine's settings.
 
 use std::fs;
 
@@ -63,7 +63,7 @@ const FEATURES: &[Feature] = &[
         in_kernel: ALWAYS,
         in_recipe: |recipe, _| recipe.answers(Question::Detect, "rack"),
     },
-    // BBR also sets the window in recovery (`tcp_cong_control`), so the kernel does not use PRR with it.
+    // BBR also sets the window in recovery (`tcp_cong_control`), so the kernel does not use PRR with BBR.
     Feature {
         name: |_| "PRR".to_owned(),
         in_kernel: |kernel| kernel.control != "bbr",

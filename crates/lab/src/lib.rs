@@ -56,13 +56,13 @@ use std::path::PathBuf;
 /// The reason why something was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// This machine lacks a requirement or a permission, so other transfers would fail as well.
+    /// This machine lacks a requirement or a permission, so other transfers would also fail.
     #[error("{0}")]
     Environment(String),
     /// One transfer failed; the next one may succeed.
     #[error("{0}")]
     Transfer(String),
-    /// The directory contains something else.
+    /// The directory contains other files.
     #[error("{}: {why}", .directory.display())]
     Taken {
         /// The directory.

@@ -1,7 +1,7 @@
 //! Tests every combination of receiver, recipe and kind of path: all bytes must arrive.
 //!
-//! A data file lists the known failures with their reasons. A failure that is not listed counts as wrong, and
-//! so does a listed one that passes.
+//! A data file lists the known failures with their reasons. A failure that is not listed counts as wrong. A
+//! listed combination that passes also counts as wrong.
 
 mod report;
 
@@ -103,7 +103,8 @@ pub struct KnownFailures {
     deviation: Vec<KnownFailure>,
 }
 
-/// A known failure. Without a receiver, recipe or scenario, it applies to all of them.
+/// A known failure. Without a receiver, recipe or scenario, it applies to all receivers, recipes or
+/// scenarios.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KnownFailure {
@@ -221,7 +222,7 @@ pub struct Progress<'a> {
 ///
 /// # Errors
 ///
-/// Returns an error if the directory is not usable, or if further transfers would fail as well.
+/// Returns an error if the directory is not usable, or if further transfers would also fail.
 pub fn run(
     tools: &Tools,
     matrix: &Matrix,

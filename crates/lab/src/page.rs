@@ -271,8 +271,7 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
     ]
 }
 
-/// Adds directories of single transfers. Their rows come from the `lab.json` of the enclosing experiment, if
-/// it exists.
+/// Adds directories of single transfers. If the enclosing experiment has a `lab.json`, it supplies the rows.
 fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> {
     let mut table = run_table("Click a transfer to display it, or tick several to compare them.");
     for directory in directories {

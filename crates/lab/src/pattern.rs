@@ -1,4 +1,5 @@
-//! The test pattern that senders transmit if they have no file. A receiver can locate any difference from it.
+//! The test pattern that senders transmit if they have no file. A receiver can locate any difference from the
+//! pattern.
 
 use std::io::{self, Read};
 
@@ -52,7 +53,7 @@ pub struct FirstDifference {
     pub received: u8,
 }
 
-/// Compares a stream to the pattern as it arrives.
+/// Compares an arriving stream with the pattern.
 #[derive(Clone, Debug, Default)]
 pub struct PatternCheck {
     pattern: Pattern,

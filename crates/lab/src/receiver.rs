@@ -120,11 +120,11 @@ pub enum Receiver {
     },
 }
 
-/// The address of a stack. Its gateway is the mobile side's kernel, which forwards packets to it.
+/// The address of a stack. Its gateway is the mobile side's kernel, which forwards packets to the stack.
 const STACK: &str = "198.51.100.2";
 const GATEWAY: &str = "198.51.100.1";
 const NETWORK: &str = "198.51.100.0/24";
-/// Every route over the path leads to a sender, so all of them are changed.
+/// Every route over the path leads to a sender, so all these routes are changed.
 const ACKNOWLEDGE_EVERY_SEGMENT: &str = "set -e; ip -4 route show | grep ' dev airlink' | while read -r route; do \
                                          ip route change $route quickack 1; done; ip -4 route show | grep -q quickack";
 /// Time limit for the start, in which a guest kernel may have to boot.

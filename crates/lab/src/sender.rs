@@ -42,7 +42,7 @@ impl FromStr for TypedSender {
 ///
 /// # Errors
 ///
-/// Returns an error for anything else. Recipes have an option of their own.
+/// Returns an error for any other text. Recipes have an option of their own.
 pub fn parse_kernel_sender(text: &str) -> Result<TypedSender, String> {
     match text.parse() {
         Ok(TypedSender::Recipe(_)) => {
@@ -97,7 +97,7 @@ pub enum Kind {
     Recipe {
         /// The loss recovery.
         recipe: Recipe,
-        /// The TCP stack that the sender imitates in everything else.
+        /// The TCP stack that the sender imitates in all other respects.
         profile: ProfileName,
     },
     /// `airtcp source`: this kernel with this congestion control.
@@ -156,7 +156,7 @@ impl TypedSender {
 ///
 /// # Errors
 ///
-/// Returns an error if none of them matches.
+/// Returns an error if no sender matches.
 pub fn index_of(senders: &[Sender], typed: &TypedSender) -> Result<usize, String> {
     senders.iter().position(|sender| sender.kind.matches(typed)).ok_or_else(|| {
         let names: Vec<_> = senders.iter().map(|sender| sender.name.as_str()).collect();

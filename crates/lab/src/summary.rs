@@ -161,7 +161,7 @@ pub(super) fn rows(senders: &[Sender], against: usize, margin: f64, transfers: &
 }
 
 /// The row of a sender. `all` and `reference` are in the order of the rounds. The row has a comparison if
-/// there is a margin for it.
+/// `margin` is given.
 fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option<f64>) -> Row {
     let failed = all.iter().filter(|outcome| outcome.failure.is_some()).count();
     let rounds = all.iter().zip(reference).filter(|(own, other)| own.counts() && other.counts());

@@ -1,4 +1,4 @@
-//! A path between two hosts: `airlink run` as a process, and an agent on each side of it.
+//! A path between two hosts: `airlink run` as a process, and an agent on each side of the path.
 
 mod side;
 
@@ -27,7 +27,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Finds this program's executable, and `airlink` next to it or on the PATH.
+    /// Finds this program's executable. Finds `airlink` in the same directory or on the PATH.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Testbed {
         until: Instant,
     ) -> Result<Option<Running>, LabError> {
         loop {
-            // Poll each side once, however many programs there are.
+            // Poll each side once, for any number of programs.
             for side in [PathSide::Fixed, PathSide::Mobile] {
                 if programs.iter().any(|program| program.side == side) {
                     self.side(side).handle_notice(POLL)?;
@@ -183,10 +183,11 @@ impl Testbed {
         }
     }
 
-    /// The reason for a failure on this path. If `airlink` ends, both sides end as well, and its message
+    /// The reason for a failure on this path. If `airlink` ends, both sides also end, and its message
     /// explains more.
     pub(crate) fn reason(&mut self, error: LabError) -> LabError {
-        // `airlink` removes its devices and namespaces before it exits, which takes long on a busy machine.
+        // The exit of `airlink` takes long on a busy machine, because it first removes its devices and
+        // namespaces.
         let gone = self.mobile.is_gone() || self.fixed.is_gone();
         self.airlink.exit_reason_or(error, if gone { EXIT_TIMEOUT } else { EXPLANATION_TIMEOUT })
     }
@@ -216,7 +217,7 @@ impl Testbed {
         )))
     }
 
-    /// Ends the agents. `airlink` then exits as well.
+    /// Ends the agents. `airlink` then also exits.
     fn close_pipes(&mut self) {
         self.mobile.orders = None;
         self.fixed.orders = None;
@@ -276,7 +277,7 @@ impl Drop for Airlink {
                 _ => return,
             }
         }
-        // The children of `airlink` die with it.
+        // The end of `airlink` also ends its children.
         let _ = kill(Pid::from_raw(self.process.id() as i32), Signal::SIGKILL);
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Runs one transfer: a path, a receiver and a sender, and the evaluation of their files.
+//! Runs one transfer with a path, a receiver and a sender, and evaluates their files.
 
 pub(crate) mod outcome;
 pub(crate) mod plan;
@@ -55,7 +55,7 @@ pub(crate) fn recreate_directory(directory: &Path) -> Result<(), LabError> {
 }
 
 /// Runs a transfer. If it fails, the outcome contains the reason. An error means that the next transfer would
-/// fail as well.
+/// also fail.
 pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
     let mut outcome = Outcome {
         sender: plan.sender.name.clone(),

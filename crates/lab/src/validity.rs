@@ -131,7 +131,7 @@ struct Evidence<'a> {
 
 fn judge(evidence: &Evidence<'_>) -> Option<String> {
     let Evidence { path, ends, clock_set_by, closed_windows, counters } = evidence;
-    // Report this before lateness: a busy machine is often late as well, and only the user can prevent clock
+    // Report this before lateness: a busy machine is often late too, and only the user can prevent clock
     // changes.
     if clock_set_by.unsigned_abs() > MAX_CLOCK_CHANGE.as_nanos() {
         return Some(format!("the clock of this machine was set by {:+.0} ms", *clock_set_by as f64 / 1e6));
@@ -191,8 +191,7 @@ mod tests {
 
     /// The evidence of a transfer without disturbances.
     fn valid(counters: &BTreeMap<String, Counters>) -> Evidence<'_> {
-        // A disciplined clock moves by less than a microsecond per millisecond, and so does the monotonic
-        // clock.
+        // A disciplined clock and the monotonic clock move by less than a microsecond per millisecond.
         Evidence { path: path(), ends: vec![end()], clock_set_by: -1_000, closed_windows: 0, counters }
     }
 

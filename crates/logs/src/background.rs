@@ -2,7 +2,7 @@
 //! public server must not stall because of its log.
 //!
 //! `tracing-appender` does not replace this module: it loses lines after a write error, does not mark gaps, limits
-//! the number of lines instead of bytes, and can wait for them only once, when it ends.
+//! the number of lines instead of bytes, and can wait for its lines only once, when it ends.
 
 #![expect(clippy::disallowed_methods, reason = "the thread waits for a pipe or a disk")]
 
@@ -31,7 +31,7 @@ struct Queue {
     waiting: Vec<u8>,
     /// Number of bytes that the thread is writing.
     writing: usize,
-    /// Number of lines dropped after those in `waiting`.
+    /// Number of lines that were dropped after the waiting lines.
     unmarked_drops: u64,
     /// Returns the line that replaces dropped lines, if the format allows one.
     gap_line: Option<fn(u64) -> String>,

@@ -152,7 +152,7 @@ impl LogArgs {
         };
         tracing_subscriber::registry().with(filtered(lines, targets)).init();
         if let Some(why) = error {
-            // Reported even with -q, because the log differs from what the user wants.
+            // Reported even with -q, because the log differs from the user's request.
             tracing::error!(
                 "invalid RUST_LOG={rust_log} ({why}): use for example debug, or airtcp::recovery=debug"
             );

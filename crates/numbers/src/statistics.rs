@@ -1,9 +1,10 @@
 //! Means of repeated runs with confidence intervals, and gains of one sender over another.
 //!
-//! Comparisons are paired: samples with the same index come from runs with the same seed. A gain is the mean of the
-//! paired differences divided by the reference's mean, which equals the ratio of the two means minus one. The mean
-//! of the pairs' ratios is not used, because it gives the most weight to the runs in which the reference did worst,
-//! can have another sign than the mean difference, and is undefined if a sample of the reference is zero.
+//! Comparisons are paired: samples with the same index belong to runs with the same seed. A gain is the mean
+//! of the paired differences divided by the reference's mean, which equals the ratio of the two means minus
+//! one. The mean of the pairs' ratios is not used, because it gives the most weight to the runs in which the
+//! reference did worst, can have another sign than the mean difference, and is undefined if a sample of the
+//! reference is zero.
 
 use airwire::rng::Stream;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub(crate) fn half_width(samples: &[f64], count: usize) -> Option<f64> {
     (n > 1 && count > 1).then(|| {
         let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
         let half = t_975(count - 1) * (variance / count as f64).sqrt();
-        // The mean of equal samples may differ from them by a rounding error, which is not a spread.
+        // The mean of equal samples may have a rounding error, which is not a spread.
         if half > 1e-12 * mean.abs() { half } else { 0.0 }
     })
 }
@@ -81,7 +82,7 @@ pub struct Median {
 
 /// Fewest samples for a bootstrap interval. With fewer, the interval covers the median too rarely.
 pub const FEWEST_RESAMPLED: usize = 6;
-/// Number of resamples. More of them change the interval by less than its own uncertainty.
+/// Number of resamples. More resamples change the interval by less than its own uncertainty.
 const RESAMPLES: usize = 2000;
 
 impl Median {

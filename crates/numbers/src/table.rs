@@ -94,8 +94,7 @@ impl Table {
                 *other != column && !(self.columns[*other].is_joined && *other == column + 1)
             });
         }
-        // Leaving out a wide column may have made room for narrow ones that were left out before
-        // it.
+        // Leaving out a wide column may have made room for narrow ones that were left out earlier.
         for column in left_out.clone().into_iter().rev() {
             let more = self.with(&shown, column);
             if width.is_some_and(|width| self.total(&more) <= width) {
@@ -148,7 +147,7 @@ impl Table {
         Self { columns, rows }
     }
 
-    /// Returns the columns `shown` plus `column` and the columns that are joined to it.
+    /// Returns the columns `shown` plus `column` and its joined columns.
     fn with(&self, shown: &[usize], column: usize) -> Vec<usize> {
         let joined = (column + 1..self.columns.len()).take_while(|other| self.columns[*other].is_joined);
         let joined = joined.filter(|other| self.width(*other) > 0);
@@ -247,8 +246,8 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Breaks a name into lines of at most `width` characters: if possible after a space, a plus sign or a dot,
-/// and otherwise anywhere. There is at least one line.
+/// Breaks a name into lines of at most `width` characters, if possible after a space, a plus sign or a dot.
+/// There is at least one line.
 fn broken(name: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for part in name.split_inclusive([' ', '+', '.']) {

@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(corrected(&[Some(0.04), None]), [(Some(0.04), true), (None, true)]);
     }
 
-    /// Twenty senders equal to the reference, in ten rounds: without correction about one of them appears
+    /// Twenty senders equal to the reference, in ten rounds: without correction, about one sender appears
     /// better or worse in most tables.
     #[test]
     fn correction_limits_false_differences_per_table() {

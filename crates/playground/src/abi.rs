@@ -27,7 +27,7 @@ thread_local! {
 extern "C" fn request(length: usize) -> *mut u8 {
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.to_string();
-        // SAFETY: the text lives until the call returns, and the page only reads it.
+        // SAFETY: the text exists until the call returns, and the page only reads it.
         unsafe { failed(text.as_ptr(), text.len()) };
     }));
     REQUEST.with_borrow_mut(|request| {

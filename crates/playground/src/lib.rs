@@ -60,15 +60,15 @@ impl Trouble {
     }
 }
 
-/// Answers the page's requests. Stores the displayed runs, because later requests refer to them.
+/// Answers the page's requests. Stores the displayed runs for later requests.
 #[derive(Default)]
 pub struct Core {
     runs: Vec<Option<StoredRun>>,
     limits: Limits,
 }
 
-/// Memory limits in bytes. The scenario may come from a stranger, and a module loses all runs if its memory is
-/// exhausted.
+/// Memory limits in bytes. A stranger may have written the scenario, and a module loses all runs if its
+/// memory is exhausted.
 #[derive(Clone, Copy)]
 struct Limits {
     /// All stored runs together: captures, decisions and decision logs.

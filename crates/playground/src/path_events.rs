@@ -1,4 +1,5 @@
-//! Events inside the path: the PDUs of radio links, incidents in stages, and the packets between the hosts.
+//! Events inside the path: the PDUs of radio links, incidents in stages, and the packets that hosts send and
+//! receive.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

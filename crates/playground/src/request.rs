@@ -174,7 +174,7 @@ impl SetupFields {
 fn scenario_troubles(field: &'static str, index: usize, error: &ScenarioError) -> Vec<Trouble> {
     let trouble = |problem: &airlink::scenario::Problem| Trouble {
         help: problem.help.clone(),
-        // The user typed a single line, so the position in it does not help.
+        // The user typed a single line, so a position does not help.
         line: problem.position.as_ref().filter(|_| field == "scenario").map(|position| position.line),
         column: problem.position.as_ref().filter(|_| field == "scenario").map(|position| position.column),
         ..Trouble::new(field, index, &problem.message)

@@ -142,7 +142,7 @@ impl<'a> ProgressReporter<'a> {
         let seconds = world.now().as_secs_f64();
         let share = match self.until {
             Until::At(at) => seconds / at.as_secs_f64(),
-            // The run ends with the last byte or at the time limit, whichever comes first.
+            // The run ends with the last byte, or earlier at the time limit.
             Until::Complete(limit) => {
                 let flows = (0..world.flows()).map(|flow| world.delivered_fraction(flow));
                 flows.fold(1.0, f64::min).max(seconds / limit.as_secs_f64())

@@ -154,7 +154,7 @@ fn commands_match_setup_and_quote_scenario_text() {
         )
     };
     assert_eq!(preset, [expected("newreno"), expected("sack+eifel@linux")]);
-    // The text comes from a link, and contains a line that would end the usual here-document.
+    // The text, as in a link, contains a line that would end the usual here-document.
     let quoted: Vec<String> = commands(json!({
         "text": "schema = 1\ndescription = '''\nEND\ntouch /tmp/x\n'''\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"\n",
         "senders": ["sack"],
@@ -167,7 +167,7 @@ fn commands_match_setup_and_quote_scenario_text() {
     assert!(quoted[1].contains("--scenario ./scenario.toml"), "{}", quoted[1]);
 }
 
-/// The shell must write the scenario exactly as it was typed.
+/// The shell must write exactly the typed scenario.
 #[test]
 fn shell_command_writes_scenario_verbatim() {
     let text = "schema = 1\ndescription = '''\n$(touch no) `touch no` \\ \"\nEND\n'''\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"";

@@ -1,8 +1,8 @@
 //! Graphs of connections: SVG, PNG, xplot files, and one HTML page.
 //!
-//! All of them are drawn from the [`Trace`]s that `airtcp_analyze` extracts from a capture. Start with
-//! [`Gallery`], which fills a directory with pictures, or with [`html::Page`], which writes one file with
-//! tables and zoomable graphs.
+//! They show the [`Trace`]s that `airtcp_analyze` extracts from a capture. Start with [`Gallery`], which
+//! fills a directory with pictures, or with [`html::Page`], which writes one file with tables and zoomable
+//! graphs.
 //!
 //! ```
 //! use airtcp_analyze::trace::{Fate, Sending, SentSegment, Trace};

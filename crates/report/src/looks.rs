@@ -1,8 +1,7 @@
 //! The appearance of every kind of item, on the page, in SVG and in PNG.
 //!
-//! This is the only place that defines it. The panels take their series from here, and the page's script
-//! receives the definitions as constants. A colour never carries information that the shape does not carry as
-//! well.
+//! This module is the only definition. The panels take their series from here, and the page's script
+//! receives the definitions as constants. A colour never carries information that the shape lacks.
 
 use serde_json::{Value, json};
 
@@ -93,7 +92,7 @@ pub(crate) const TIMEOUT: Look = mark("timeout", "after a timeout", VERMILION, M
 pub(crate) const TAIL: Look = mark("tail", "tail probe", PURPLE, Mark::Diamond);
 pub(crate) const PROBE: Look = mark("probe", "window probe", BLACK, Mark::Disc);
 pub(crate) const UNEXPLAINED: Look = mark("unexplained", "unexplained retransmission", BLACK, Mark::Plus);
-// The fate of segments.
+// The outcome of segments.
 pub(crate) const LOST_RADIO: Look = mark("lost-radio", "lost on the radio link", BLACK, Mark::CrossInRing);
 pub(crate) const LOST_QUEUE: Look = mark("lost-congestion", "lost in a queue", BLACK, Mark::CrossInSquare);
 pub(crate) const LOST_BETWEEN: Look = mark("lost-between", "lost on the path", BLACK, Mark::Cross);
@@ -151,7 +150,7 @@ const PAGE: [(&str, &str, &str); 9] = [
     // Covers the part of the overview that is out of view.
     ("shade", "#00000026", "#00000088"),
 ];
-/// The colours that the graphs use as well.
+/// The colours that the graphs also use.
 const IN_GRAPHS: [&str; 6] = ["text", "faint", "paper", "grid", "frame", "shade"];
 /// The colour of clickable items and of the selection.
 const ACCENT: Colour = BLUE;

@@ -52,7 +52,7 @@ impl Graph {
 pub fn xplot(trace: &Trace, graph: Graph) -> String {
     let mut file = File { text: String::new(), origin: trace.origin, colour: "" };
     file.line(format_args!("timeval double"));
-    // The title must be one line, and xplot derives file names from it.
+    // The title must be one line, and xplot derives file names from the title.
     let name: String = trace.name.replace(" → ", "_==>_").chars().filter(|c| !c.is_control()).collect();
     file.line(format_args!("title\n{name} ({})", graph.title()));
     file.line(format_args!("xlabel\ntime\nylabel\n{}", graph.ordinate()));

@@ -2,7 +2,7 @@
 
 use crate::Paper;
 
-/// The central claims of a paper, and the figure that shows most of them.
+/// The central claims of a paper, and the figure that shows most of these claims.
 #[derive(Clone, Copy, Debug)]
 pub struct Central {
     /// The id of each claim's figure, and the first words of its sentence.

@@ -94,7 +94,7 @@ pub struct Claim {
     /// The paper's sentence, verbatim and in quotation marks. If it needs an interpretation, this follows.
     #[serde(rename = "paper")]
     pub sentence: String,
-    /// Its place in the paper: "§4.3.1", "Fig. 5", "Table 3".
+    /// The sentence's place in the paper: "§4.3.1", "Fig. 5", "Table 3".
     pub place: String,
     /// Whether it counts in the summary.
     pub counts: Counts,
@@ -106,10 +106,10 @@ pub struct Claim {
     /// Whether it holds in other readings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ReadingVerdict>,
-    /// Details that the sentence itself fixes. Readings with other values do not apply to it.
+    /// Details that the sentence itself fixes. Readings with other values do not apply to this claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<String>,
-    /// Whether the figure has a single run, because nothing in it is random.
+    /// Whether the figure has a single run, because nothing is random.
     #[serde(default)]
     pub once: bool,
 }
@@ -118,15 +118,15 @@ pub struct Claim {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// It counts: it is in the paper, and the runs could contradict it.
+    /// The claim counts: it is in the paper, and the runs could contradict it.
     Yes,
     /// This parameter was chosen so that the claim holds.
     Calibrated(String),
-    /// It follows from the construction of senders and paths, for this reason.
+    /// The claim follows from the construction of senders and paths, for this reason.
     ByConstruction(String),
-    /// It is about the same result as this other claim, which counts.
+    /// The claim is about the same result as this other claim, which counts.
     Repeats(String),
-    /// It is not in the paper. The reason is the explanation for adding it.
+    /// The claim is not in the paper. The reason is the explanation for adding it.
     Own(String),
 }
 

@@ -150,14 +150,15 @@ type Reproduce = fn(&Effort) -> Result<Finding, WorldError>;
 pub struct Figure {
     /// The name on the command line, such as `p0-fig11a`.
     pub id: &'static str,
-    /// Its paper.
+    /// The paper of the figure.
     pub paper: Paper,
-    /// Its title.
+    /// The title of the figure.
     pub title: &'static str,
     /// How its number of runs depends on the seeds.
     pub seeds: Seeds,
     run: Reproduce,
-    /// Details for which the figure sets its own values. Readings with other values do not apply to it.
+    /// Details for which the figure sets its own values. Readings with other values do not apply to the
+    /// figure.
     fixed: &'static [&'static str],
 }
 
@@ -170,7 +171,7 @@ pub enum Seeds {
     UpTo(u32),
     /// A search, which chooses the number of seeds of each step.
     Search,
-    /// One run, because nothing in it is random.
+    /// One run, because nothing is random.
     One,
 }
 
@@ -219,8 +220,9 @@ impl Figure {
         readings
     }
 
-    /// Judges the claims of `finding` in the other readings of the paper as well. Each reading starts with a quarter of
-    /// the seeds of `effort`, and the number doubles while a claim is undecided, but not beyond the seeds of `effort`.
+    /// Also judges the claims of `finding` in the other readings of the paper. Each reading starts with a
+    /// quarter of the seeds of `effort`, and the number doubles while a claim is undecided, but not beyond
+    /// the seeds of `effort`.
     pub fn judge_readings(&self, finding: &mut Finding, effort: &Effort) -> Result<(), WorldError> {
         if finding.claims.iter().all(|claim| claim.counts != Counts::Yes) {
             return Ok(());

@@ -1,5 +1,6 @@
-//! Readings of a paper: other values for details that it leaves open. Each paper lists them in its `readings.rs`, and
-//! every claim is judged in each of them. A verdict that changes with a detail says so ([`Verdict::DependsOn`]).
+//! Readings of a paper: other values for details that the paper leaves open. Each paper lists its readings in
+//! its `readings.rs`, and every claim is judged in each reading. A verdict that changes with a detail names
+//! this detail ([`Verdict::DependsOn`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ pub struct Factor {
     pub name: &'static str,
     /// The value in the chosen reading.
     pub chosen: &'static str,
-    /// Other values that agree with the paper as well.
+    /// Other values that also agree with the paper.
     pub others: &'static [Value],
 }
 
@@ -39,7 +40,7 @@ impl Value {
 /// The combinations of values of several details that become readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Each value of each detail with each value of the others.
+    /// Each value of each detail with each value of all other details.
     Product,
     /// One detail at a time.
     OneAtATime,
@@ -127,7 +128,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Combines the verdict in the chosen reading with those in the others. An undecided reading contradicts none.
+    /// Combines the verdict in the chosen reading with the verdicts in all other readings. An undecided
+    /// reading does not contradict any other.
     pub fn of(chosen: Judged, others: &[ReadingVerdict]) -> Self {
         let chosen_reading = ReadingVerdict { reading: Values::new(), judged: chosen };
         let decided: Vec<&ReadingVerdict> = std::iter::once(&chosen_reading)

@@ -95,8 +95,8 @@ impl Runs {
     }
 }
 
-/// The fields inside of `json` that have a value, with their names joined by `separator`. `into_lists`: whether to look
-/// for them in lists as well, where the names of the items or their numbers lead to them.
+/// The fields inside of `json` that have a value, with their names joined by `separator`. `into_lists`:
+/// whether to search lists too. The path to a field then contains the name or number of the list's item.
 fn fields(json: &Value, separator: &str, into_lists: bool) -> Vec<(String, String)> {
     let inside = |name: String, inner: &Value| {
         let join =

@@ -115,7 +115,7 @@ pub(crate) enum FlowName {
     /// The connection of the previous packet line.
     #[default]
     Current,
-    /// `[new]`: a new connection, whose SYN comes from another port.
+    /// `[new]`: a new connection, whose SYN has another source port.
     New,
     /// `[fd N]`: the connection of that descriptor.
     Fd(i64),

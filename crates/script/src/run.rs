@@ -45,8 +45,8 @@ pub fn run_file(path: &Path, options: &RunOptions) -> Result<Passed, ScriptError
     run(&parse::load(path, defines(options)?)?, path, options)
 }
 
-/// Runs a script given as text. `path` is its name; includes and helper scripts are found relative
-/// to it.
+/// Runs a script given as text. `path` is its name; includes and helper scripts are found relative to this
+/// path.
 pub fn run_text(text: &str, path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
     run(&parse::text(path, text, defines(options)?)?, path, options)
 }
@@ -106,7 +106,7 @@ struct Runner {
     /// Created by the first event. Until a socket is bound or connected, a shell line replaces the
     /// host.
     sockets: Option<Sockets>,
-    /// Packets of the host that no line has been compared with.
+    /// Packets of the host that have not been compared with a line yet.
     host_packets: VecDeque<HostPacket>,
     flows: Vec<ScriptFlow>,
     /// The connection that packet lines without `[fd N]` refer to.

@@ -185,8 +185,8 @@ impl ScriptFlow {
             // A SYN-ACK counts as the answer only after a line has expected the host's SYN.
             Opening::Active { named: true, answered } if answers && !*answered => {
                 *answered = true;
-                // In a simultaneous open, the script's side has already sent a SYN. The wire
-                // numbers continue from it.
+                // In a simultaneous open, the script's side has already sent a SYN. The wire numbers continue
+                // from that SYN.
                 self.peer.live = self.peer.to_live(segment.seq, true);
                 self.peer.script = segment.seq;
             }

@@ -29,7 +29,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Checks these options independently of any script. Returns what is wrong with them.
+    /// Checks these options independently of any script. Returns a description of the first error.
     pub fn check(&self) -> Result<(), String> {
         match Setup::new(&Script::default(), self, Path::new("")) {
             Err(ScriptError::Setup { message, .. }) => Err(message),

@@ -278,7 +278,8 @@ fn dotted(name: &str) -> String {
     name.replace('/', ".")
 }
 
-/// Returns whether a file is a shell script, according to its first line or else its name.
+/// Returns whether a file is a shell script. Its first line decides. A file without an interpreter line is
+/// judged by its name.
 fn is_shell(path: &str, text: &str) -> bool {
     match text.lines().next().and_then(|line| line.strip_prefix("#!")) {
         Some(interpreter) => interpreter.trim().ends_with("sh") || interpreter.contains("sh "),

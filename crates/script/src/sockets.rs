@@ -142,7 +142,7 @@ impl Sockets {
         Ok(true)
     }
 
-    /// Advances the clock to `to` and runs every timer that expires until then. Never moves the clock
+    /// Advances the clock to `to` and runs every timer that expires until then. The clock does not move
     /// backward.
     pub fn advance(&mut self, to: Instant) -> Result<(), Stuck> {
         while self.step(to)? {}

@@ -3,7 +3,7 @@
 /// An option and its meaning in airtcp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SockOpt {
-    /// Accepted. airtcp always behaves as if it were set.
+    /// Accepted. In airtcp, the option is always on.
     Accepted,
     /// Accepted, but airtcp does not implement it.
     Ignored,

@@ -132,7 +132,7 @@ pub enum Request {
     Send {
         /// The connected socket.
         fd: Fd,
-        /// The data. A blocking call returns once the buffer has accepted all of it.
+        /// The data. A blocking call returns once the buffer has accepted all data.
         data: Vec<u8>,
         /// `Return` for MSG_DONTWAIT.
         wait: Blocking,
@@ -141,13 +141,13 @@ pub enum Request {
         /// `Ends` for MSG_EOR.
         record: Record,
     },
-    /// sendto(2) with MSG_FASTOPEN: opens a connection and writes to it.
+    /// sendto(2) with MSG_FASTOPEN: opens a connection and writes its first data.
     OpenAndSend {
         /// The socket.
         fd: Fd,
         /// The peer.
         to: SocketAddr,
-        /// The data. The SYN carries the beginning of it if a cookie is known.
+        /// The data. The SYN carries the beginning of the data if a cookie is known.
         data: Vec<u8>,
         /// `Return` for MSG_DONTWAIT.
         wait: Blocking,

@@ -505,7 +505,7 @@ fn mutated_scripts_do_not_panic() {
     let mut outcomes = [0, 0];
     for round in 0..1500 {
         let (path, text) = &scripts[round % scripts.len()];
-        // Split the script into words, then move, duplicate, delete or replace some of them.
+        // Split the script into words, then move, duplicate, delete or replace some words.
         let mut pieces: Vec<&str> = text.split_inclusive([' ', ',', '(', ')', ':', '<', '>', '\n']).collect();
         for _ in 0..=rng.below(2) {
             let at = rng.below(pieces.len() as u64) as usize;

@@ -120,7 +120,7 @@ pub(crate) struct RadioEndpoint<'a> {
     host: &'a mut Host,
     conn: ConnId,
     /// True if the last write left data that does not fill a segment. This data waits for the next turn,
-    /// after the full segments before it are sent. Until then, more data may be read.
+    /// after the preceding full segments are sent. Until then, more data may be read.
     tail_waits: bool,
 }
 

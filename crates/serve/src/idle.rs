@@ -2,7 +2,7 @@
 
 use airwire::time::{Duration, Instant};
 
-/// Finds the session that has been idle for longest. Does not scan the sessions before one of them can have
+/// Finds the session that has been idle for longest. Does not scan the sessions while no session can have
 /// been idle for long enough.
 #[derive(Debug)]
 pub(crate) struct IdleSelector {

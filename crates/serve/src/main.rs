@@ -1,5 +1,5 @@
-//! The program `airtcp-serve`: a TCP proxy in front of an ordinary server, with this TCP towards the clients. It
-//! is the program for hosts that strangers can reach, so it contains nothing else.
+//! The program `airtcp-serve`: a TCP proxy in front of an ordinary server, with this TCP towards the clients.
+//! The program is for hosts that strangers can reach, so it contains no other features.
 
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if the reader is gone")]
 

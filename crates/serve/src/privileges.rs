@@ -12,9 +12,9 @@ use rustix::thread::{
 /// Default of `--user`.
 pub(crate) const NOBODY: &str = "nobody";
 
-/// Switches to `user`, drops all capabilities, and prevents later programs from gaining any. A process that
-/// is not root keeps its user, and so does root in a user namespace that does not have `user`. Other threads
-/// would keep their privileges, so none may run yet. Returns the name of the effective user.
+/// Switches to `user`, drops all capabilities, and prevents later programs from gaining any. Two processes
+/// keep their user: a process that is not root, and root in a user namespace that does not have `user`. Other
+/// threads would keep their privileges, so none may run yet. Returns the name of the effective user.
 ///
 /// # Errors
 /// If the user does not exist, or if a privilege cannot be dropped.

@@ -1,4 +1,4 @@
-//! The PROXY protocol, version 2: a header in front of the data tells a server the addresses of its client
+//! The PROXY protocol, version 2: a header in front of the data contains the addresses of the server's client
 //! (<https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>, section 2.2).
 
 use std::net::{IpAddr, SocketAddr};

@@ -212,7 +212,7 @@ impl Server {
         self.enqueue(number);
     }
 
-    /// Returns the resource that new connections wait for.
+    /// Returns the resource whose shortage delays new connections.
     fn shortage(&mut self, host: &Host) -> Option<Shortage> {
         let waits = || self.listeners.iter().any(|listener| host.waiting(*listener) > 0);
         if self.sessions.len() >= self.max_connections && waits() {

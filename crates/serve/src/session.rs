@@ -56,7 +56,7 @@ pub(crate) struct Session {
     candidates: VecDeque<SocketAddr>,
     target: Option<SocketAddr>,
     opened: Instant,
-    /// Bytes written to the server, and read from it.
+    /// Bytes written to the server, and bytes read from the server.
     up: u64,
     down: u64,
     counts: ByteCounts,
@@ -87,8 +87,8 @@ enum Phase {
         kernel: KernelEndpoint,
         relay: Relay,
     },
-    /// Nothing is left to relay. The client has not acknowledged everything yet, or the reset to it was not
-    /// sent yet.
+    /// Nothing is left to relay. The client has not acknowledged everything yet, or the reset to the client
+    /// was not sent yet.
     Closing {
         outcome: SessionEnding,
         reason: Option<String>,

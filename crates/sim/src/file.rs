@@ -1,4 +1,4 @@
-//! Atomic replacement of files: a reader sees either the old or the complete new content.
+//! Atomic replacement of files: a reader gets either the old or the complete new content.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

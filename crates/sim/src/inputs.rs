@@ -1,5 +1,4 @@
-//! The information that a path and its receivers supply to senders, as far as it is known before a
-//! run.
+//! The information that a path and its receivers supply to senders, determined before a run.
 
 use airlink::packet::Direction;
 use airlink::scenario::{Scenario, StageConfig};
@@ -11,13 +10,13 @@ use airtcp::recovery::{Inputs, Lack, Recipe};
 /// The features of receivers that senders use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverFeatures {
-    /// They accept SACK (RFC 2018).
+    /// Receivers accept SACK (RFC 2018).
     pub sack: bool,
-    /// They report duplicate data (RFC 2883).
+    /// Receivers report duplicate data (RFC 2883).
     pub dsack: bool,
-    /// They accept timestamps (RFC 7323).
+    /// Receivers accept timestamps (RFC 7323).
     pub timestamps: bool,
-    /// They accept ECN (RFC 3168).
+    /// Receivers accept ECN (RFC 3168).
     pub ecn: bool,
 }
 

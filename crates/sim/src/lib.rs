@@ -1,4 +1,4 @@
-//! Hosts and the paths between them in virtual time: runs as fast as the processor allows, and
+//! Hosts in virtual time, joined by emulated paths. Runs are as fast as the processor allows, and
 //! reproducible to the bit.
 //!
 //! * [`world`] contains the hosts, a path and the clock, and knows the ground truth about every
@@ -9,8 +9,8 @@
 //!   stores the results on disk. `airtcp sweep` uses it.
 //! * [`inputs`] reports recipes whose information a path or its receivers do not supply.
 //!
-//! The hosts come from `airtcp` and the paths from `airlink`. Neither depends on whether the clock
-//! is real. In this example, two recipes share the path of a preset:
+//! `airtcp` supplies the hosts and `airlink` the paths. Both work with a virtual and with a real clock. In
+//! this example, two recipes share the path of a preset:
 //!
 //! ```
 //! use airlink::scenario::Scenario;

@@ -48,7 +48,7 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Until {
-    /// The run ends when all finite flows are complete and closed, or else after this time.
+    /// The run ends when all finite flows are complete and closed, but at the latest after this time.
     Complete(Duration),
     /// The run ends at this time.
     At(Instant),

@@ -214,7 +214,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser ends when the pipe is closed. Kill it if it does not.
+        // The browser ends when the pipe is closed. If not, kill it.
         self.commands = None;
         for _ in 0..50 {
             if self.process.try_wait().is_ok_and(|status| status.is_some()) {

@@ -158,7 +158,7 @@ impl<D: Draw> Program<'_, D> {
         }
     }
 
-    /// Delivers, duplicates or loses packets: usually the oldest one, sometimes any of them.
+    /// Delivers, duplicates or loses packets: usually the oldest packet, sometimes any packet.
     fn deliver(&mut self) {
         for _ in 0..1 + self.draw.below(20) {
             if self.wire.is_empty() {

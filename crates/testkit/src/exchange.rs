@@ -62,7 +62,7 @@ struct App {
 
 /// Two hosts, an application on each, and their connection.
 pub struct Exchange {
-    /// The hosts and the path between them.
+    /// The hosts and their path.
     pub pair: Pair,
     /// The attacker's knowledge about the connection.
     pub eavesdropper: Eavesdropper,
@@ -109,7 +109,7 @@ impl Exchange {
         Ok(Self { pair, eavesdropper: Eavesdropper::default(), recording: None, spec, listener, apps })
     }
 
-    /// Returns the connection of one side, or `None` before it exists and after the host has removed it.
+    /// Returns the connection of one side, or `None` if the host has not created it yet or has removed it.
     pub fn connection(&self, side: Peer) -> Option<&Connection> {
         self.pair.host_ref(side).connection(self.apps[side as usize].id?)
     }
@@ -302,7 +302,7 @@ fn carries_stream(packet: &[u8]) -> bool {
     })
 }
 
-/// Recomputes the totals that a connection keeps. An error says which one is wrong.
+/// Recomputes the totals that a connection keeps. An error names the wrong total.
 pub fn audit(connection: &Connection) -> Result<(), String> {
     let flight = connection.flight();
     let (mut at, mut sacked, mut lost, mut resent, mut in_doubt) = (flight.una(), 0, 0, 0, 0);

@@ -1,4 +1,4 @@
-//! Synthetic captures: packets, frames around them, and files of frames.
+//! Synthetic captures: packets, frames that contain them, and files of frames.
 
 pub mod bulk;
 pub mod encapsulation;
@@ -158,7 +158,7 @@ impl Pcap {
         self.file.extend(captured);
     }
 
-    /// Adds the header of a frame: nanoseconds since 1970, captured length, and original length.
+    /// Adds the header of a frame, with nanoseconds since 1970, captured length and original length.
     pub fn header(&mut self, nanos: u64, captured: u32, length: u32) {
         for word in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, captured, length] {
             self.file.extend(word.to_le_bytes());

@@ -1,4 +1,4 @@
-//! An attacker on the path that overhears a connection and forges packets for it.
+//! An attacker on the path that overhears a connection and forges its packets.
 //!
 //! Property tests and fuzz targets share it. They differ in the source of its random choices.
 
@@ -120,7 +120,7 @@ impl Eavesdropper {
         end.timestamps = segment.options.timestamps.or(end.timestamps);
     }
 
-    /// Forges a packet that claims to come from `from`. Returns `None` before the handshake was overheard.
+    /// Forges a packet with `from` as its sender. Returns `None` until the handshake has been overheard.
     pub fn forge(&self, draw: &mut impl Draw, from: Peer, scope: ForgeryScope) -> Option<Vec<u8>> {
         let (me, you) = (self.ends[from as usize]?, self.ends[from.other() as usize]?);
         let forger = Forger { draw, from, me, you };

@@ -1,4 +1,4 @@
-//! Two hosts and an impaired path between them: the smallest setup for property tests and fuzzing.
+//! Two hosts, joined by an impaired path: the smallest setup for property tests and fuzzing.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -51,7 +51,7 @@ pub enum Polled {
     Packets,
     /// In pieces of several segments, which are split as the kernel does it.
     Pieces,
-    /// Alternately. The value says whether the last poll was for a piece.
+    /// Alternately. The value is true if the last poll was for a piece.
     Alternating(bool),
 }
 
@@ -80,7 +80,7 @@ pub fn stream_byte(side: Peer, offset: u64) -> u8 {
     (mixed >> 56) as u8
 }
 
-/// Two hosts, the path between them, and the clock.
+/// Two hosts, their path, and the clock.
 pub struct Pair {
     /// The virtual time.
     pub now: Instant,

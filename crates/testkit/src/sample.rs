@@ -37,8 +37,8 @@ pub fn size<N>(for_a_change: N, everything: N) -> N {
     if is_everything() { everything } else { for_a_change }
 }
 
-/// Returns at most `count` of the cases in their original order, or all of them in `make nightly`. Draws with
-/// different names are independent.
+/// Returns at most `count` of the cases in their original order. In `make nightly`, returns all cases. Draws
+/// with different names are independent.
 pub fn sample<T>(name: &str, cases: impl IntoIterator<Item = T>, count: usize) -> Vec<T> {
     let mut cases: Vec<(usize, T)> = cases.into_iter().enumerate().collect();
     if !is_everything() && count < cases.len() {

@@ -54,8 +54,8 @@ impl Descriptors {
         Ok(Self(Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?)))
     }
 
-    /// Calls [`super::Application::ready`] with `name` whenever `descriptor` becomes ready, and
-    /// once now if it is already ready. The descriptor must be non-blocking.
+    /// Calls [`super::Application::ready`] with `name` each time `descriptor` becomes ready, and now if it is
+    /// already ready. The descriptor must be non-blocking.
     pub fn watch<F: AsFd>(&self, descriptor: F, name: u64) -> io::Result<Watched<F>> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         self.0.add(&descriptor, EpollEvent::new(flags, name))?;
@@ -135,7 +135,7 @@ mod tests {
     fn dropped_descriptor_is_not_reported() {
         let descriptors = Descriptors::new().unwrap();
         let (mut near, far) = UnixStream::pair().unwrap();
-        // This copy keeps the open file alive.
+        // This copy keeps the file open.
         let copy = far.try_clone().unwrap();
         drop(descriptors.watch(far, 1).unwrap());
         near.write_all(b"x").unwrap();

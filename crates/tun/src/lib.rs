@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The kernel processes a segment inside our `write` to the device, so its ACK can be read immediately afterwards.
-//! The driver therefore writes at most one batch of segments before it reads the device again, and sends the
+//! The driver therefore writes at most one batch of segments between two reads of the device, and sends the
 //! host's responses right after each read.
 //!
 //! On a device with offload ([`airlink::offload`]), one write carries consecutive segments, and one read returns
@@ -85,7 +85,7 @@ pub enum Finished {
     BySignal(Signal),
 }
 
-/// Counters of the packets through the device, as seen from the host.
+/// Counters of the packets through the device, from the host's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
     /// Packets read from the device.
@@ -166,8 +166,8 @@ const RECEIVE_BATCH: usize = 64;
 const READS_PER_WAKE: u32 = 8;
 /// Number of busy rounds after which the driver checks for signals and wake-ups.
 const BUSY_ROUNDS: u32 = 64;
-/// The same number for an application with its own descriptors, so that one busy connection does
-/// not delay the others.
+/// The same number for an application with its own descriptors, so that one busy connection does not delay
+/// all other connections.
 const BUSY_ROUNDS_WITH_DESCRIPTORS: u32 = 8;
 
 /// Result of sending the host's packets.
@@ -206,7 +206,7 @@ pub struct Driver {
     waker: Waker,
     descriptors: Option<Descriptors>,
     capture: Option<Capture>,
-    /// `None` if no subscriber is interested in it.
+    /// `None` if no subscriber wants the log.
     log: Option<Log>,
     write_mode: WriteMode,
     outgoing: Piece,
@@ -240,8 +240,8 @@ pub fn check_real_time(recipe: &Recipe) -> Result<(), NeedsVirtualTime> {
 impl Driver {
     /// Creates a driver. `capture` records every packet, in both directions.
     ///
-    /// The host's events are logged with `tracing` if a subscriber is interested in them at this
-    /// time. Connections that the host already has are not logged.
+    /// The host's events are logged with `tracing` if a subscriber wants these events at this time.
+    /// Connections that the host already has are not logged.
     pub fn new(
         mut host: Host,
         tun: Tun,
@@ -326,7 +326,7 @@ impl Driver {
         Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits }
     }
 
-    /// Starts a thread that writes to the device whenever more than one or two packets leave, with the privileges
+    /// Starts a thread that writes to the device when more than one or two packets leave, with the privileges
     /// of the current thread. This relieves a busy host. The call does nothing on a machine with one core, and
     /// with a capture or a log, which need the sending time of each packet and the order of all events.
     pub fn start_writer(&mut self) -> Result<(), DriverError> {

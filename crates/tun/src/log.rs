@@ -111,7 +111,7 @@ impl Log {
     }
 }
 
-/// Direction of a packet, as seen from the host.
+/// Direction of a packet, from the host's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostDirection {
     /// Sent by the host.

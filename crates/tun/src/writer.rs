@@ -155,7 +155,7 @@ impl<S: Sink> Writer<S> {
         if let Some(error) = queue.failed.take() {
             return Err(error);
         }
-        // A thread that is awake checks the queue again before it sleeps.
+        // A thread that is awake checks the queue again before sleeping.
         if queue.thread != State::Asleep {
             return Ok(());
         }
@@ -195,7 +195,7 @@ impl<S> Drop for Writer<S> {
         self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner).thread = State::Ending;
         self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
-            // The thread completes its current write. A panic in it has already been reported.
+            // The thread completes its current write. If the thread panicked, this has already been reported.
             let _ = thread.join();
         }
     }

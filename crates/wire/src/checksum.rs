@@ -1,7 +1,7 @@
 //! The Internet checksum (RFC 1071).
 //!
-//! It is the largest cost of processing a data segment. The simple loop over 16-bit words would halve the
-//! sender's throughput (`make bench` shows the share), so `sum` adds 32-bit words in four lanes.
+//! The checksum is the largest cost of processing a data segment. The simple loop over 16-bit words would
+//! halve the sender's throughput (`make bench` shows the share), so `sum` adds 32-bit words in four lanes.
 
 use std::net::IpAddr;
 

@@ -21,7 +21,7 @@ const MAX_CONNECTIONS: usize = 65_536;
 /// The two ends, the lower one first, so that both directions find the same entry.
 type Ends = (SocketAddr, SocketAddr);
 
-/// The connections seen so far, and the base numbers of their relative sequence numbers.
+/// The connections of all packets so far, and the base numbers of their relative sequence numbers.
 #[derive(Debug, Default)]
 pub struct Conversations {
     first: BTreeMap<Ends, (Seq, Seq)>,

@@ -1,8 +1,8 @@
 //! Types that the network below a TUN device (`airlink`) and the TCP above it (`airtcp`) share.
 //!
 //! * [`time`] and [`rng`]: integer nanoseconds and seeded randomness. The caller supplies both.
-//! * [`segment`], [`options`], [`checksum`], [`seq`]: TCP/IP as it is on the wire.
-//! * [`view`], [`rewrite`]: headers of packets that may be truncated, and changes of them in place.
+//! * [`segment`], [`options`], [`checksum`], [`seq`]: the wire format of TCP/IP.
+//! * [`view`], [`rewrite`]: headers of packets that may be truncated, and changes in place.
 //! * [`piece`]: segments that leave in one write.
 //! * [`marks`], [`experiment`]: bits and options that base stations and receivers add to TCP headers.
 //! * [`fast_open`]: the option of TCP Fast Open.

@@ -51,8 +51,8 @@ impl RadioPath {
             // Cases 1 and 3 of §III D.4.
             | (Self::MobileToMobile, false, false)
             | (Self::MobileToMobile, true, true) => Cause::Radio,
-            // Choice: the paper does not define Db without Ob, where only the second station has seen the
-            // byte.
+            // Choice: Db without Ob means that the byte has passed only the second station. The paper does
+            // not define this case.
             _ => Cause::Congestion,
         }
     }

@@ -61,7 +61,8 @@ pub struct Options {
     /// Sum of the loss rates that base stations on the path add (Lai et al. 2013, §III B). It is parsed but
     /// never written here.
     pub loss_report: Option<LossRate>,
-    /// Number of segments that the receiver has seen reordered by more than three (Lai et al. 2013, §III B).
+    /// Number of segments that the receiver reports as reordered by more than three (Lai et al. 2013, §III
+    /// B).
     pub reordered: Option<u16>,
 }
 
@@ -150,8 +151,8 @@ impl Options {
     }
 
     /// Appends the options, padded to a multiple of four bytes. SACK blocks that do not fit are omitted, the
-    /// last ones first. The reordering alarm is omitted if the SACK blocks leave no space for it, and a Fast
-    /// Open option if the other options of the SYN leave no space.
+    /// last ones first. The reordering alarm is omitted if the SACK blocks leave no space, and a Fast Open
+    /// option if the other options of the SYN leave no space.
     #[inline]
     pub fn write(&self, layout: Layout, out: &mut Vec<u8>) {
         if !self.has_only_timestamps() {

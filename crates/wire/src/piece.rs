@@ -49,7 +49,7 @@ enum Part {
 enum Contents {
     #[default]
     Empty,
-    /// A packet as it is on the wire.
+    /// A packet in its wire format.
     Packet,
     /// Segments of one connection. The device fills in their checksums.
     Segments(Segments),
@@ -81,7 +81,7 @@ const LAST: Flags = Flags::PSH.with(Flags::FIN);
 
 impl Piece {
     /// Maximum number of segments in one piece. 45 segments of 1500 bytes fit into the largest packet. With
-    /// smaller segments, the limit keeps one connection from delaying the others.
+    /// smaller segments, the limit keeps one connection from delaying all other connections.
     pub const MAX_SEGMENTS: usize = 64;
 
     /// Returns whether the piece is empty.
@@ -139,7 +139,7 @@ impl Piece {
         })
     }
 
-    /// Empties the piece after it was sent, and keeps its memory for reuse.
+    /// Empties the piece after transmission, and keeps its memory for reuse.
     pub fn clear(&mut self) {
         self.own.clear();
         self.parts.clear();

@@ -12,14 +12,15 @@ use crate::options::Options;
 use crate::seq::Seq;
 use crate::view::{NoHeader, TCP, Tcp, View};
 
-/// A TCP segment as it arrived, still pointing into the packet.
+/// A received TCP segment, which still points into the packet.
 #[derive(Clone, Debug)]
 pub struct Segment<'a> {
     /// Source address and port.
     pub src: SocketAddr,
     /// Destination address and port.
     pub dst: SocketAddr,
-    /// SEG.SEQ: the sequence number of the SYN, or else of the first byte of `payload`.
+    /// SEG.SEQ: the sequence number of the SYN, if the segment has one, otherwise of the first byte of
+    /// `payload`.
     pub seq: Seq,
     /// SEG.ACK: the next byte that the sender of this segment expects. Valid only with the ACK flag.
     pub ack: Seq,
@@ -126,7 +127,7 @@ pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
 pub enum Verified {
     /// The checksum has not been verified yet.
     NotYet,
-    /// The network device has verified the checksum, whatever the field contains.
+    /// The network device has verified the checksum, so the content of the field does not matter.
     ByDevice,
 }
 

@@ -5,12 +5,12 @@ use aircaptures::packet::Packet;
 use super::findings::CapturePoint;
 use crate::compact::CompactOption;
 
-/// The response time of one end, seen from the capture point. It is measured with handshakes, timestamps and
+/// The response time of one end, counted at the capture point. It is measured with handshakes, timestamps and
 /// ACKs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReplyDelay {
     min: CompactOption,
-    /// If this end has not echoed the timestamp `pending` of the *other* end yet: the time when it passed.
+    /// The time when the timestamp `pending` of the *other* end passed, while this end has not echoed it.
     pending_at: CompactOption,
     pending: u32,
     /// The first and the newest timestamp of the other end.

@@ -1,7 +1,7 @@
 //! Detects captures whose directions were recorded with different clocks.
 //!
 //! Two taps record one direction each. If their clocks differ by more than the round trip, packets appear in
-//! the capture after the packets that respond to them.
+//! the capture after their responses.
 
 use aircaptures::packet::Packet;
 
@@ -13,7 +13,7 @@ const MIN_PACKETS: u8 = 3;
 /// Nanoseconds after which an echo without its original is forgotten.
 const FORGOTTEN_AFTER: i64 = 10_000_000_000;
 
-/// Packets that appear in the capture after a response to them.
+/// Packets that appear in the capture after their responses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AfterResponse {
     count: u8,

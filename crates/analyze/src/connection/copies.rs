@@ -79,7 +79,7 @@ impl Seen {
         Self(1 << 63 | fingerprint & !Self::TIME | (at / 1000).cast_unsigned() & Self::TIME)
     }
 
-    /// If `self` is a copy of an earlier packet, returns the nanoseconds between them.
+    /// If `self` is a copy of an earlier packet, returns the nanoseconds since that packet.
     fn delay_after(self, earlier: Self) -> Option<i64> {
         let passed = self.0.wrapping_sub(earlier.0) & Self::TIME;
         ((self.0 ^ earlier.0) & !Self::TIME == 0).then(|| passed.cast_signed() * 1000)

@@ -1,4 +1,4 @@
-//! Follows the handshake: its outcome, its duration, and the options that both ends agree on.
+//! Follows the handshake, with its outcome, its duration and the negotiated options.
 
 use aircaptures::packet::Packet;
 use airwire::segment::{Ecn, Flags};
@@ -124,7 +124,7 @@ impl HandshakeTracker {
         self.agreed(|syn| syn.sack).unwrap_or(self.has_sack_blocks)
     }
 
-    /// Returns whether SACK was negotiated but no block has been seen.
+    /// Returns whether SACK was negotiated but the capture has shown no block so far.
     pub(super) fn hides_sacks(&self) -> bool {
         !self.has_sack_blocks && self.agreed(|syn| syn.sack) == Some(true)
     }

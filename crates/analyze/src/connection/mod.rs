@@ -1,6 +1,6 @@
 //! Analyses one connection in one capture.
 //!
-//! The capture may have been made at either end or between them. It may begin in the middle of the
+//! The capture may have been made at either end or on the path. It may begin in the middle of the
 //! connection, lack a direction, or contain packets twice. Memory is bounded by the data in flight, not by
 //! the length of the connection.
 //!
@@ -447,7 +447,7 @@ impl Connection {
             && !self.directions[1 - from].may_be_acknowledged_by(packet.ack)
     }
 
-    /// Processes a packet with payload. `sent_before` is the end of the data sent before it.
+    /// Processes a packet with payload. `sent_before` is the end of all data sent earlier.
     fn process_data(&mut self, packet: &Packet, from: usize, sent_before: u64) {
         let direction = &self.directions[from];
         let Some(start) = direction.offset(packet.seq) else { return };

@@ -18,7 +18,7 @@ const MAX_LINES: u8 = 100;
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServerName {
     search: Option<Box<Search>>,
-    /// The ends whose first data was seen, or is no longer relevant.
+    /// The ends whose first data has passed, or is no longer relevant.
     has_data: [bool; 2],
 }
 

@@ -181,7 +181,7 @@ impl DirectionFindings {
     /// Returns the lines of the `Display` output, each with its name.
     pub fn rows(&self) -> Vec<(String, String)> {
         let mut rows = Vec::new();
-        // Only the writer could fail, and a vector does not.
+        // Writing to a vector cannot fail.
         let _ = self.write_rows(&mut |name, text| {
             rows.push((name.to_owned(), text));
             Ok(())

@@ -1,4 +1,4 @@
-//! Measures how long each end waits before it sends data after the other end: a server that prepares its
+//! Measures how long each end waits to send data after the other end: a server that prepares its
 //! answer, or a client that thinks between two requests.
 
 use super::findings::{ResponseTimeFindings, TurnFindings};

@@ -13,7 +13,7 @@ use aircaptures::problem::Problems;
 pub struct PathFindings {
     /// The captures, in the order of the path.
     pub captures: Vec<CaptureFindings>,
-    /// Number of packets found in at least two captures. It is 0 if a device between them translates
+    /// Number of packets found in at least two captures. It is 0 if a device on the path translates
     /// addresses.
     pub matched: u64,
     /// The connections, in the order of their addresses. Successive connections with the same ports count as
@@ -78,11 +78,11 @@ pub struct FlowFindings {
 /// The fates of the packets of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Transit {
-    /// Packets seen at the sender's end.
+    /// Packets that passed the sender's end.
     pub entered: u64,
-    /// Packets seen at the other end.
+    /// Packets that passed the other end.
     pub arrived: u64,
-    /// Packets not seen at the other end, although its capture was in progress.
+    /// Packets that did not pass the other end, although its capture was in progress.
     pub lost: u64,
     /// The lost packets by gap between successive captures, in the order of the path.
     pub lost_between: Vec<u64>,
@@ -98,9 +98,9 @@ pub struct Transit {
     pub reordered: u64,
     /// Copies that the path made.
     pub duplicated: u64,
-    /// Packets seen at the other end, but not at the sender's end.
+    /// Packets that passed the other end, but not the sender's end.
     pub unmatched_arrivals: u64,
-    /// Number of times that a capture lacks a packet that was seen on both sides of it.
+    /// Number of times that a capture lacks a packet that passed the captures on both sides.
     pub missed: u64,
 }
 

@@ -147,8 +147,8 @@ impl Replay {
         self.for_each_judge(sent.at, |judge, view| judge.on_sent(view));
     }
 
-    /// Returns whether the sender asks its judges for this segment. It does so once per recovery without a
-    /// timeout, and at every timeout.
+    /// Returns whether the sender calls its judges for this segment. The sender calls them once per recovery
+    /// without a timeout, and at every timeout.
     fn starts_loss(&mut self, sent: &SentSegment, start: u64, waited: bool) -> bool {
         // Three more duplicate ACKs, after a timeout or after a partial ACK that ended Reno's recovery,
         // indicate another loss.

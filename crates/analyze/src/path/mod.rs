@@ -214,7 +214,7 @@ impl PathSurvey {
         if let Some(truth) = &mut records.truth {
             truth.read_until(packet.at.0)?;
         }
-        // A packet that is first seen between the ends: the capture at its sender's end began later.
+        // A packet that first appears between the ends: the capture at its sender's end began later.
         let direction = if capture + 1 == *captures { Direction::Up } else { Direction::Down };
         let direction = *sides.entry(packet.src.ip()).or_insert(direction);
         sides.entry(packet.dst.ip()).or_insert_with(|| direction.reversed());

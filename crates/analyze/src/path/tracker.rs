@@ -25,8 +25,8 @@ use crate::trace::{Fate, Loss, Proof};
 
 /// Nanoseconds after which an unmatched packet counts as lost. Queueing delays are shorter.
 const LOST_AFTER: i64 = 60_000_000_000;
-/// Nanoseconds by which a packet may seem to arrive before it was sent, because capture clocks differ
-/// slightly.
+/// Nanoseconds by which a packet's arrival may seem to precede its transmission, because capture clocks
+/// differ slightly.
 const MAX_EARLY: i64 = 1_000_000_000;
 /// Maximum number of packets remembered. It exceeds any realistic number of packets in transit.
 const MAX_OPEN: usize = 1 << 16;

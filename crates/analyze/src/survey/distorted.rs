@@ -432,7 +432,8 @@ fn backward_step_of_the_clock_leaves_findings_unchanged() {
 fn times_below_the_clock_resolution_are_not_zero() {
     let rows = transfer("sack", 86);
     for (step, text) in [(10 * MILLISECOND, "below 10.0 ms"), (SECOND, "below 1.00 s")] {
-        // The connection lasts for less than a second, so several of them are needed to know the resolution.
+        // The connection lasts for less than a second, so several connections are needed to know the
+        // resolution.
         let again = |index: i64| {
             rows.iter().map(move |row| {
                 let mut row = row.clone();

@@ -67,14 +67,14 @@ impl OwnedFrame {
 
 /// The result for a frame.
 pub(super) enum Verdict {
-    /// The frame is new, and so are the held frames before it.
+    /// The frame and all earlier held frames are new.
     New(Vec<OwnedFrame>),
     /// The frame is held.
     Undecided,
-    /// Frames that repeat earlier ones: the frame, and the held frames before it.
+    /// Frames that repeat earlier ones: the frame itself, and earlier held frames.
     Repeated {
         count: u64,
-        /// The number of the first of them.
+        /// The number of the first repeated frame.
         first: u64,
     },
 }
@@ -149,7 +149,7 @@ impl Repeats {
         different.dedup();
         if different.len() < MIN_DIFFERENT {
             self.remember_all(&held);
-            // The last of them is the frame itself.
+            // The last entry is the frame itself.
             held.pop();
             return Verdict::New(held);
         }

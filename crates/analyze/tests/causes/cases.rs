@@ -48,7 +48,7 @@ fn within(draw: &mut Stream, low: f64, high: f64) -> f64 {
     low + draw.unit() * (high - low)
 }
 
-/// A path: rate in kbit/s, round trip in milliseconds, queue in bytes, and another stage.
+/// A path, by its rate in kbit/s, round trip in milliseconds, queue in bytes, and another stage.
 fn path(rate: f64, rtt: f64, queue: f64, stage: &str) -> String {
     let delay = rtt * 500.0;
     format!(
@@ -102,7 +102,7 @@ pub(crate) fn transfer(cause: Cause, seed: u64) -> Transfer {
     of
 }
 
-/// Limits at the ends of the connection. Returns whether the cause is one of them.
+/// Limits at the ends of the connection. Returns whether the cause is such a limit.
 fn end_limits(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     let (rtt, fast) = (drawn.rtt, drawn.fast);
     match cause {
@@ -128,7 +128,7 @@ fn end_limits(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     true
 }
 
-/// Applications that wait, and short transfers. Returns whether the cause is one of them.
+/// Applications that wait, and short transfers. Returns whether the cause belongs to this group.
 fn applications(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     let (rtt, fast) = (drawn.rtt, drawn.fast);
     match cause {
@@ -162,7 +162,8 @@ fn applications(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     true
 }
 
-/// Rates and queues of links, and disturbances that are harmless. Returns whether the cause is one of them.
+/// Rates and queues of links, and disturbances that are harmless. Returns whether the cause belongs to this
+/// group.
 fn links(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     let (rtt, fast, slow) = (drawn.rtt, drawn.fast, drawn.slow);
     match cause {
@@ -211,7 +212,7 @@ fn links(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     true
 }
 
-/// Losses, outages and reordering. Returns whether the cause is one of them.
+/// Losses, outages and reordering. Returns whether the cause belongs to this group.
 fn disturbances(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     let (rtt, slow) = (drawn.rtt, drawn.slow);
     match cause {
@@ -263,7 +264,7 @@ fn disturbances(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     true
 }
 
-/// Connections that fail, and causes of a late start. Returns whether the cause is one of them.
+/// Connections that fail, and causes of a late start. Returns whether the cause belongs to this group.
 fn failures(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     let outage = |at: f64, lasts: f64| {
         format!(

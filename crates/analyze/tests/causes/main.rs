@@ -30,8 +30,9 @@ fn is_of_handshake(cause: Cause) -> bool {
     matches!(cause, Cause::HandshakeRefused | Cause::HandshakeFailed | Cause::HandshakeDelayed)
 }
 
-/// Returns whether this is the cause, or what a capture at this place shows of it. ACKs are lost behind the
-/// receiver, so only the rest of the path is visible there; and it does not see the timers of the sender.
+/// Returns whether the verdict is the cause, or the best conclusion from a capture at this place. At the
+/// receiver, the loss of ACKs is not visible, because ACKs are lost later on their way, and neither are the
+/// sender's timers.
 fn is_right(cause: Cause, place: &str, verdict: &Verdict) -> bool {
     let visible: &[Cause] = match (cause, place) {
         (Cause::AckLoss, "receiver") => &[Cause::LinkRate, Cause::Bufferbloat],
@@ -39,7 +40,7 @@ fn is_right(cause: Cause, place: &str, verdict: &Verdict) -> bool {
         // The SYNs that arrive do not show those that were lost.
         (Cause::HandshakeDelayed, "sender") => &[Cause::SlowStart, Cause::NotSlow],
         (Cause::IdleRestart, "receiver") => &[Cause::SlowWriter],
-        // Without its long packets, the receiver does not see that there are any.
+        // Long packets do not reach the receiver, so a capture there does not show that they exist.
         (Cause::PathMtuBlackHole, "receiver") => &[Cause::Undetermined],
         _ => &[],
     };

@@ -1,4 +1,4 @@
-//! Two hosts with applications, and a path between them, in virtual time.
+//! Two hosts with applications, joined by a path, in virtual time.
 
 use airlink::capture::{InMemory, Tap};
 use airlink::machine::{Machine, Port, catch_up, drain};
@@ -13,7 +13,7 @@ use airwire::time::{Duration, Instant};
 /// The behaviour of the two applications. The server is at the fixed side.
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {
-    /// The server writes this number of bytes as fast as it can.
+    /// The server writes this number of bytes at full speed.
     Bulk(usize),
     /// The server writes chunks of this size, with pauses.
     Chunks { bytes: usize, pause: Duration },

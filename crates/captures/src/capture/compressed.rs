@@ -161,7 +161,7 @@ impl<R: BufRead> Read for Zstd<R> {
                     let ends_early = ends_early(&error);
                     self.error = Some(io::Error::other(error));
                     // The decoder holds its window back until the frame ends, because later blocks may refer
-                    // to it. An artificial last block releases it.
+                    // to the window. An artificial last block releases it.
                     if ends_early && !self.frame.is_finished() {
                         self.frame.decode_blocks(&LAST_BLOCK[..], step()).map_err(io::Error::other)?;
                     }

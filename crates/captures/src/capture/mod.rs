@@ -106,7 +106,7 @@ pub enum Next<'a> {
     Filtered,
     /// The interface currently has no frame.
     NoFrame,
-    /// Part of the file is damaged. Reading continues after it.
+    /// Part of the file is damaged. Reading continues behind the damage.
     Flaw {
         /// The kind of problem.
         problem: Problem,

@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads the next block into the buffer. Returns its length, and the number of bytes skipped before it.
+    /// Reads the next block into the buffer. Returns its length, and the number of skipped bytes.
     fn find_block(&mut self) -> Result<Option<(usize, u64)>, String> {
         let mut skipped = 0;
         let failed = |error: io::Error| error.to_string();

@@ -24,8 +24,8 @@ impl<'a> Bytes<'a> {
         self.len
     }
 
-    /// Returns why the first `len` bytes are not available: the capture did not keep them, or they never
-    /// existed.
+    /// Returns why the first `len` bytes are not available: the capture cut these bytes off, or the frame
+    /// ends earlier.
     pub(crate) fn missing(&self, len: usize) -> Skipped {
         if len <= self.len { Problem::HeadersCut.into() } else { Problem::Malformed.into() }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Ip {
 pub(crate) enum Layer {
     Link(LinkType),
     Ethernet,
-    /// The data after an EtherType, or after the 802.3 length field instead of it.
+    /// The data after an EtherType, or after an 802.3 length field.
     EtherType(u16),
     Llc,
     Ppp,

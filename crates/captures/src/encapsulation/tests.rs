@@ -53,7 +53,7 @@ fn packet_is_found_in_every_encapsulation() {
     }
 }
 
-/// The lengths come from the headers. The missing bytes determine which problem is reported.
+/// The headers determine the lengths. The missing bytes determine the reported problem.
 #[test]
 fn truncated_frame_is_reported_as_cut() {
     for encapsulation in encapsulation::ALL.iter().filter(|encapsulation| !is_unbounded(encapsulation.name)) {

@@ -1,4 +1,4 @@
-//! 802.11, and the headers that capturing machines prepend to it.
+//! 802.11, and the headers that capturing machines prepend.
 
 use super::bytes::Bytes;
 use super::layer::{Layer, Skipped, Step};

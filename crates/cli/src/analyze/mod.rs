@@ -143,8 +143,8 @@ numbers are Wireshark's.";
 
 /// Frames read between two checks of the clock and the signals while an interface is busy.
 const FRAMES_PER_CHECK: u32 = 1000;
-/// Time in nanoseconds to wait for late packets of a finished connection before it is shown. Short, because a
-/// user is watching.
+/// Time in nanoseconds to wait for late packets of a finished connection, before the connection is shown.
+/// Short, because a user is watching.
 const LINGER: i64 = 5_000_000_000;
 /// Time to wait after Ctrl-C for packets that the kernel still buffers.
 const STOP_DELAY: Duration = Duration::from_millis(250);

@@ -119,7 +119,7 @@ struct Json<'a> {
 }
 
 impl PathAnalysis {
-    /// Returns `None` without `--path`. With `traces`, the fate of each packet is kept too.
+    /// Returns `None` without `--path`. With `traces`, the outcome of each packet is kept too.
     pub(super) fn new(
         options: &PathOptions,
         files: &[PathBuf],

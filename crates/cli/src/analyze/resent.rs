@@ -33,7 +33,7 @@ impl Resent {
         }
     }
 
-    /// Its outcome. Empty if it arrived, or if this is unknown.
+    /// The outcome of the retransmission. Empty if it arrived, or if the capture does not show its outcome.
     pub(super) fn outcome(&self) -> String {
         match self.fate {
             Fate::Unknown | Fate::Arrived { .. } => String::new(),

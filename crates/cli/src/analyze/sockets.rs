@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::live::Busy;
 use crate::shared::console;
 
-/// Maximum number of connections per call of `ss`, whose filter names each of them.
+/// Maximum number of connections per call of `ss`, whose filter names each connection.
 const MAX_ASKED: usize = 50;
 
 /// The last figures about each connection that is still followed.
@@ -108,7 +108,7 @@ impl KernelSocket {
                 match word {
                     "delivery_rate" => socket.delivery_bit_per_s = words.next().and_then(bit_per_s),
                     "send" | "pacing_rate" => drop(words.next()),
-                    // The name stands between the options of the connection and the first value.
+                    // The name is between the options of the connection and the first value.
                     "ts" | "sack" | "ecn" | "ecnseen" | "fastopen" => {}
                     name if is_before_values => socket.congestion_control = Some(name.to_owned()),
                     _ => {}

@@ -67,7 +67,7 @@ pub(crate) struct Stacks {
 
 impl Stacks {
     /// Returns the directory given with `--stacks`. Otherwise searches for `target/receivers` in the parents
-    /// of the current directory, of this program's file, and of the sources that it was built from.
+    /// of the current directory, of this program's file, and of its source directory.
     pub(crate) fn directory(&self) -> PathBuf {
         const BUILT: &str = "target/receivers";
         if let Some(stacks) = &self.stacks {

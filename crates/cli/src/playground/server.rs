@@ -56,7 +56,7 @@ pub(super) fn serve(address: SocketAddr, page: Vec<u8>) -> anyhow::Result<()> {
 fn accept(listener: &TcpListener, page: &Arc<Vec<u8>>, limits: Limits) {
     let slots = Arc::new(ConnectionSlots::new(limits.open));
     for stream in listener.incoming() {
-        // Either the client closed the connection before it was accepted, or no file descriptor is free.
+        // Either the client closed the connection while it waited, or no file descriptor is free.
         let Ok(stream) = stream else {
             #[expect(clippy::disallowed_methods, reason = "this is a driver: it waits for descriptors")]
             thread::sleep(std::time::Duration::from_millis(50));

@@ -145,7 +145,7 @@ struct PendingFigure {
     plan: SeedPlan,
     /// Contains the results of the first seed.
     effort: Effort,
-    /// Its runs, with `--setups` or for a record with set-ups.
+    /// The runs of the figure, with `--setups` or for a record with set-ups.
     runs: Option<Arc<Runs>>,
     cost: Cost,
 }
@@ -179,7 +179,7 @@ impl Reproduce {
         let mut record = self.record.as_deref().map(Record::open).transpose()?;
         let progress = Progress::new(self.quiet);
         // Number of complete figures. The lock is held while a figure is written, so that a signal does not
-        // leave half of it.
+        // leave half a figure.
         let complete = Arc::new(Mutex::new(0));
         self.stop_on_signal(Arc::clone(&progress), Arc::clone(&complete), selected.len())?;
         let recording = || match &verification {

@@ -38,8 +38,8 @@ pub(super) fn figure(chart: &Chart, paper: &str, seeds: Option<u32>) -> Figure {
         };
         series.extend(of_curve(curve, index, shift, bars));
     }
-    // Intervals are below the lines, so that a mean remains visible where intervals of other curves cross it. The
-    // paper's marks are above everything else.
+    // Intervals are below the lines, so that a mean remains visible where intervals of other curves cross it.
+    // The paper's marks are on top.
     series.sort_by_key(|series| match series.data {
         _ if series.class == PAPER => 2,
         Data::Bars { .. } | Data::Band { .. } => 0,

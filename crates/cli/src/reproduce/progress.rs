@@ -214,7 +214,7 @@ mod tests {
     fn remaining_time_follows_pace_of_finished_work() {
         let work = Work { all: 100.0, before: 20.0, this: 5.0, planned: 30.0 };
         assert_eq!(work.remaining(50.0), Duration::from_secs(150));
-        // Before any work is done, the estimate comes from the first seeds alone.
+        // Before any work is done, the estimate uses only the first seeds.
         assert_eq!(Work { all: 7.0, ..Work::default() }.remaining(0.0), Duration::from_secs(7));
         // A figure can take longer than its first seed suggested.
         assert_eq!(Work { all: 10.0, this: 11.0, ..Work::default() }.remaining(20.0), Duration::ZERO);

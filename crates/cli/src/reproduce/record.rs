@@ -1,5 +1,5 @@
-//! The record of all figures: a directory with an index of all claims, a page per paper, the method, and a
-//! directory `data` with the pictures (SVG) and the numbers (CSV).
+//! The record of all figures: a directory with an index of all claims, a page per paper and the method. Its
+//! directory `data` contains the pictures (SVG) and the numbers (CSV).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,7 +28,7 @@ the claims. `airtcp reproduce --verify-record docs/evidence/papers` runs everyth
 compares it byte for byte.
 ";
 
-/// The playground's file, in the directory of a page with links to it.
+/// The playground's file, in the directory of a page that links to this file.
 pub(super) const PLAYGROUND: &str = "playground.html";
 pub(super) const ABOUT_LINKS: &str = "“Run this” opens `playground.html` in the directory of this page, with the \
     path of a figure and similar senders. `airtcp playground -o playground.html` writes this file.";
@@ -181,7 +181,7 @@ impl Record {
     }
 }
 
-/// A figure as it is recorded.
+/// A figure in the form of the record.
 pub(super) struct Recorded {
     /// The text under its heading.
     pub(super) section: String,

@@ -1,4 +1,4 @@
-//! Verification of a record: its figures run again, with the recorded seeds, and must give the same bytes.
+//! Verification of a record. Its figures run again with the recorded seeds and must give the same bytes.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -45,7 +45,7 @@ impl Outgoing {
         })
     }
 
-    /// Passes as much data to the host as it accepts.
+    /// Passes data to the host until the host accepts no more.
     pub(super) fn write(&mut self, now: Instant, host: &mut Host, id: ConnId) -> anyhow::Result<()> {
         while !self.is_complete {
             let room = match self.room(now, host, id) {

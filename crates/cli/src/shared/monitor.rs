@@ -52,7 +52,7 @@ pub(crate) struct Monitor {
     interval: Duration,
 }
 
-/// Values that show progress. A transfer is stalled if none of them changes until the timeout.
+/// Values that show progress. A transfer is stalled if no value changes until the timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Progress {
     acked: u64,

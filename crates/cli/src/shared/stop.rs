@@ -9,8 +9,8 @@ use nix::sys::signal::Signal;
 use super::{console, failure};
 
 /// Arranges for SIGINT, SIGTERM and SIGHUP to end this program with exit code 128 plus the signal's number.
-/// Before that, `last` is called to report the state; its result lives until the process exits. No other
-/// thread may run yet.
+/// Before that, `last` is called to report the state; its result is dropped only when the process exits. No
+/// other thread may run yet.
 pub(crate) fn on_signal<T>(last: impl FnOnce() -> T + Send + 'static) -> anyhow::Result<()> {
     let mut reactor = Reactor::new(Clock::start())?;
     reactor.catch_stop_signals()?;

@@ -65,7 +65,7 @@ pub(crate) struct Store {
     chunks: Option<SyncSender<Vec<u8>>>,
     spent: Receiver<Vec<u8>>,
     end: Receiver<io::Result<Option<String>>>,
-    /// A chunk that the thread had no room for.
+    /// A chunk that did not fit into the thread's queue.
     pending: Option<Vec<u8>>,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct HostLog {
 }
 
 impl HostLog {
-    /// Returns `None` if the log levels hide all of it.
+    /// Returns `None` if the log levels hide the whole log.
     pub(super) fn if_enabled(senders: Port) -> Option<Self> {
         Some(Self { log: Log::if_enabled(SystemTime::UNIX_EPOCH)?, senders })
     }

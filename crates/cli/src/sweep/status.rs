@@ -131,7 +131,7 @@ impl State {
     }
 
     /// Returns the rate of all running parts together. Parts without a measured rate count as the mean of the
-    /// others.
+    /// measured ones.
     fn runs_per_s(&self) -> Option<f64> {
         let known: Vec<f64> = self.filling().flatten().collect();
         let all = self.filling().count() as f64;

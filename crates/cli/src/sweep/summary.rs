@@ -291,7 +291,7 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
     Ok(())
 }
 
-/// Writes a row per run: the axes, the seed, all named metrics, and the command that repeats the run.
+/// Writes a row per run, with the axes, the seed, all named metrics, and the command that repeats the run.
 pub(super) fn rows_as_csv(results: &Results, out: &mut impl Write) -> anyhow::Result<()> {
     let metrics: Vec<Metric> = Metric::known().collect();
     let mut head = false;

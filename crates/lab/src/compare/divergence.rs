@@ -195,7 +195,7 @@ impl<'a> CauseSearch<'a> {
     /// Finds the first difference before the earlier of the two decisions.
     fn cause(&self, until: i64) -> (Cause, String) {
         let before = |difference: &PacketDifference<'_>| match difference.point {
-            // A segment that leaves at the time of the decision follows from it.
+            // A segment that leaves at the time of the decision follows from the decision.
             CapturePoint::SenderOut => difference.at < until,
             _ => difference.at <= until + CLOCK_TOLERANCE,
         };
@@ -318,7 +318,8 @@ impl<'a> CauseSearch<'a> {
         (Cause::Lateness, evidence + &shown)
     }
 
-    /// The pairs of packets at a capture point up to a time, as long as they are identical.
+    /// The pairs of packets at a capture point up to a time. The iterator ends at the first pair that
+    /// differs.
     fn pairs(&self, point: CapturePoint, until: i64) -> impl Iterator<Item = Pair<'a>> {
         let [real, other] = self.packets(point);
         let pairs = real.iter().zip(other).enumerate();
@@ -335,7 +336,7 @@ impl<'a> CauseSearch<'a> {
         };
         let data = self.packets(CapturePoint::ReceiverIn);
         let (real, other) = (delay(data[0], ack.real), delay(data[1], ack.other));
-        // The model has no scheduling delays, so any wait in it is deliberate.
+        // The model has no scheduling delays, so any wait in virtual time is deliberate.
         (real > TIMER_WAIT || other > RELEVANT_SHIFT).then(|| {
             let [real, other] = [real, other].map(millis);
             format!("{} was sent {real} after the last data, in virtual time {other}", ack.real.segment)

@@ -40,7 +40,7 @@ pub struct SenderComparison {
 pub enum RatioVerdict {
     /// The interval lies within 5 % of 1.
     Equal,
-    /// The interval does not contain 1, and is not within 5 % of it.
+    /// The interval does not contain 1, and is not within 5 % of 1.
     Differs,
     /// The interval is too wide for either.
     TooFewRounds,

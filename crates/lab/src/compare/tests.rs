@@ -74,7 +74,7 @@ fn delay(trace: &mut Trace, points: &[CapturePoint], number: usize, by: i64) {
     trace.decisions[number..].iter_mut().for_each(|decision| decision.at += by);
 }
 
-/// Replaces the n-th ACK by a copy of the one before it.
+/// Replaces the n-th ACK by a copy of the previous ACK.
 fn repeat_ack(trace: &mut Trace, number: usize) {
     for point in OF_ACKS {
         trace.observed[point as usize][number].segment = ack(number - 1);

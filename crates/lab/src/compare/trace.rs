@@ -21,7 +21,7 @@ pub(crate) struct Trace {
     pub(crate) decisions: Vec<TimedDecision>,
     /// All packets at the capture points that they pass, indexed by [`CapturePoint`].
     pub(crate) observed: [Vec<ObservedPacket>; 4],
-    /// The fate of each packet that entered the path.
+    /// The outcome of each packet that entered the path.
     pub(crate) fates: PerDirection<Vec<PathFate>>,
     pub(crate) disturbances: Disturbances,
 }
@@ -68,7 +68,7 @@ pub(crate) struct ObservedPacket {
     pub(crate) segment: Segment,
 }
 
-/// The content of a packet, as far as it can affect the other end.
+/// The part of a packet's content that can affect the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
     /// A segment from the sender to the receiver.
@@ -117,7 +117,7 @@ impl fmt::Display for Segment {
     }
 }
 
-/// The fate of a packet in the path.
+/// The outcome of a packet in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathFate {
     /// The packet arrived, or was in the path when the transfer ended.
@@ -135,7 +135,7 @@ impl fmt::Display for PathFate {
     }
 }
 
-/// Disturbances that a real machine adds to a path. All of them are zero in virtual time.
+/// Disturbances that a real machine adds to a path. In virtual time, all are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Disturbances {
     /// Packets that a device of a kernel dropped or refused between two programs.

@@ -11,7 +11,7 @@ use super::seeds::Runs;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     pub(super) sender: &'static str,
-    /// The sender that it is compared with.
+    /// The sender with which it is compared.
     pub(super) than: &'static str,
     pub(super) statement: Statement,
     /// The mechanism, as a sentence without figures and without a full stop.

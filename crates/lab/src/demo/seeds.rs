@@ -54,8 +54,8 @@ impl Runs {
 }
 
 /// Returns the index of the seed whose runs are closest to the medians of all senders. If the first sender
-/// has timeouts with any seed, only those seeds are considered: with the others, the scene's event may have
-/// no effect.
+/// has timeouts with any seed, only these seeds are considered. With any other seed, the scene's event may
+/// have no effect.
 pub(super) fn typical(runs: &[Runs]) -> usize {
     // The distance is 0 for the median, and 1 for the slowest or fastest run.
     let distance = |runs: &Runs, index: usize| {

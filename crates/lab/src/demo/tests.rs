@@ -7,8 +7,8 @@ use super::claim::Statement;
 use super::seeds::Runs;
 use super::*;
 
-/// Seeds that the demo does not use by default. To show equivalence within 5 %, all of them are needed; to
-/// show a large difference, a few are enough.
+/// Seeds that the demo does not use by default. Equivalence within 5 % needs all these seeds. For a large
+/// difference, a few are enough.
 fn other_seeds(scene: &Scene) -> RangeInclusive<u64> {
     let claims_equivalence = scene.claims.iter().any(|claim| claim.statement == Statement::AsFast);
     7_001..=if claims_equivalence { 7_100 } else { size(7_020, 7_100) }

@@ -1,4 +1,4 @@
-//! The results of an experiment: `lab.json`, and the tables made from it.
+//! The results of an experiment: `lab.json` and its tables.
 
 use std::fs;
 use std::io;

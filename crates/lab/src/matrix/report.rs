@@ -1,4 +1,4 @@
-//! The results of a matrix: `matrix.json`, and the tables made from it.
+//! The results of a matrix: `matrix.json` and its tables.
 
 use std::io;
 use std::path::Path;

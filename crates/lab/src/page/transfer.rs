@@ -132,8 +132,8 @@ fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
     Ok(longest)
 }
 
-/// Adds the fate of each packet, from the capture at the other end and from airlink's events if the lab kept
-/// them. Returns a summary.
+/// Adds the outcome of each packet, from the capture at the other end and from airlink's events if the lab
+/// kept the events. Returns a summary.
 fn add_fates(
     directory: &Path,
     direction: Direction,

@@ -169,7 +169,7 @@ impl AgentHandle {
         written.ok_or_else(|| self.mark_gone())
     }
 
-    /// Waits for the next answer. Exits of programs may arrive before it.
+    /// Waits for the next answer. Exits of programs may arrive before the answer.
     fn answer(&mut self) -> Result<Notice, LabError> {
         let until = Instant::now() + ORDER_TIMEOUT;
         loop {

@@ -20,7 +20,7 @@ struct Change {
 pub struct MergedLog {
     /// Number of lines that cannot be parsed and are skipped, such as the last line of a killed sender.
     pub unreadable: usize,
-    /// Number of retransmissions whose cause in the log differs from the one inferred from the capture.
+    /// Number of retransmissions whose cause in the log differs from the cause inferred from the capture.
     pub corrected: usize,
 }
 
@@ -51,9 +51,9 @@ pub fn merge_log(trace: &mut Trace, log: &str, start: i64, mss: f64) -> MergedLo
 /// Corrects the causes of retransmissions, and returns the number of corrections.
 ///
 /// In a capture, a timer that expires just after an ACK arrived looks like a fast retransmission caused by
-/// that ACK. The log is more precise: a retransmission while the sender is `restarted` after one of the
-/// `timeouts` was caused by the timer, and a retransmission in `recovery` was not. Tahoe also restarts
-/// without a timeout; then the cause from the capture remains.
+/// that ACK. The log is more precise: the timer caused a retransmission while the sender is `restarted` after
+/// one of the `timeouts`. It did not cause a retransmission in `recovery`. Tahoe also restarts without a
+/// timeout; then the cause from the capture remains.
 fn causes(trace: &mut Trace, timeouts: &BTreeSet<Offset>) -> usize {
     let Trace { segments, acks, idle, episodes, .. } = trace;
     let mut corrected = 0;

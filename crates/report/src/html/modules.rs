@@ -59,7 +59,7 @@ fn visit<'a>(
 
 struct Parsed<'a> {
     name: &'a str,
-    /// For each import statement, the imported names and the module they come from.
+    /// For each import statement, the imported names and their module.
     imports: Vec<(Vec<&'a str>, &'a str)>,
     exports: Vec<&'a str>,
     /// The text without import statements and without the keyword `export`.

@@ -59,7 +59,7 @@ impl Cell {
 pub struct Table {
     /// Displayed above the table.
     pub caption: String,
-    /// The heading of each column, and an explanation of it.
+    /// The heading and the explanation of each column.
     pub columns: Vec<(&'static str, &'static str)>,
     /// For each row, the runs that a click displays, as indices in [`Page::runs`](super::Page::runs), and the
     /// cells.

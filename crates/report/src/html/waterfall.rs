@@ -21,8 +21,8 @@ pub struct Waterfall {
     pub exchanges: Vec<Exchange>,
 }
 
-/// A request of the client and the response of the server. One of them can be missing: servers can begin, and
-/// clients can end.
+/// A request of the client and the response of the server. The request or the response can be missing:
+/// servers can begin, and clients can end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
     /// The request.

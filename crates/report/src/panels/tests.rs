@@ -237,8 +237,7 @@ fn extents(items: &[Item], class: &str, inside: bool, found: &mut Vec<(f64, f64)
 #[test]
 fn marks_near_silence_do_not_overlap_break_edges() {
     let mut trace = scene();
-    // The segment is lost and retransmitted after each silence, so there are marks between two breaks as
-    // well.
+    // The segment is lost and retransmitted after each silence, so there are also marks between two breaks.
     for again in 0..4 {
         let at = (20 + 30 * again) * SECOND;
         let unneeded = Fate::Spurious { proof: Proof::Dsack };

@@ -7,11 +7,11 @@ use super::breaks::Breaks;
 pub enum Unit {
     /// Time.
     Seconds,
-    /// Amounts of data, and positions in it.
+    /// Amounts of data, and positions in data.
     Octets,
     /// Data rates.
     BitPerSecond,
-    /// No unit; the caption says what the numbers mean.
+    /// No unit; the caption defines the numbers.
     None,
 }
 

@@ -123,7 +123,7 @@ impl Figure {
         let mut line: Option<Point> = None;
         for series in shown {
             let Some(name) = &series.name else {
-                // A series without a name belongs to the line before it.
+                // A series without a name belongs to the previous line.
                 if let (Some(at), Data::Marks { .. }) = (line.take(), &series.data) {
                     entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
                 }
@@ -264,7 +264,7 @@ fn sample(series: &Series, left: f64, y: f64) -> Vec<Shape> {
     match &series.data {
         Data::Bars { width, .. } => {
             let bar = |x| [Step::Move(at(x, 4.5)), Step::Line(at(x, -4.5))];
-            // One broad bar, or three narrow ones with space between them.
+            // One broad bar, or three narrow bars with gaps.
             let middles: &[f64] = if *width > NARROW_BAR {
                 &[SAMPLE / 2.0]
             } else {

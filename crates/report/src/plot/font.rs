@@ -12,7 +12,7 @@ static FACE: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(BYTES, 0).expect("the font is part of the program"));
 
 /// The fonts with which an SVG is displayed. The first two have the letter widths that the layout assumes;
-/// the others are narrower.
+/// the last two are narrower.
 pub(super) const FAMILY: &str = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
 
 /// Returns the glyph of a character, or an empty box if the font lacks it.

@@ -312,7 +312,7 @@ fn merged(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
 }
 
 fn polyline(points: &[Point]) -> Vec<Step> {
-    // A single value must be visible as well.
+    // A single value must also be visible.
     if let Some(Point { x, y }) = points.first().copied().filter(|first| points.iter().all(|it| it == first))
     {
         return vec![Step::Move(Point { x: x - STUB, y }), Step::Line(Point { x: x + STUB, y })];

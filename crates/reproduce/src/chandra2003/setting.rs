@@ -116,7 +116,7 @@ impl Variant {
 /// Two readings of the bit error rate where data cross two radio links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Errors {
-    /// The total of both links: each link has half of it.
+    /// The total of both links: each link has half of this rate.
     InTotal,
     /// The bit error rate of each link.
     OnEachRadio,

@@ -1,4 +1,5 @@
-//! The path of §7 (Fig. 10): the first segment of a window is lost, and a handover delays the segments after it.
+//! The path of §7 (Fig. 10): the first segment of a window is lost, and a handover delays the following
+//! segments.
 
 /// The lost segment. In slow start from one segment, segments 22 to 43 are outstanding after the ACK of segment 21, and
 /// cwnd is 22. Then "the 25th duplicate ACK" is FlightSize + DupThresh.

@@ -27,7 +27,7 @@ pub(crate) fn lost_retransmission() -> String {
     handover::path(&[twice_lost::ONCE, twice_lost::TWICE], Some(twice_lost::SHORT_HANDOVER))
 }
 
-/// These figures have no handover.
+/// The fixed detail of figures without a handover.
 const NO_HANDOVER: &[&str] = &[readings::HANDOVER];
 
 /// All figures of the paper.

@@ -10,7 +10,7 @@ use crate::{At, Effort, Finding, Judged, Table, claim, column, mean, shown};
 
 /// "a 2 octet header and 40 octet payload"
 const SMALL: u32 = 42;
-/// Sizes in bytes. All of them divide the 504 bytes of a transmission time interval of the bearer.
+/// Sizes in bytes. Each size divides the 504 bytes of a transmission time interval of the bearer.
 const SIZES: [u32; 5] = [SMALL, 84, 168, 252, 504];
 const TTI: u32 = 504;
 /// Block error rates in percent for PDUs of 42 bytes (§5.1).

@@ -21,7 +21,7 @@ pub(super) const fn max_dat(attempts: u32) -> u32 {
 /// The two possible meanings of TSP.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tsp {
-    /// The timer holds back the next report (TS 25.322).
+    /// The timer delays the next report (TS 25.322).
     NextReport,
     /// The timer delays each report (§2.2).
     EachReport,
@@ -182,8 +182,8 @@ impl Transfer {
     }
 }
 
-/// Timeouts whose segment was not lost: none of the copies that were sent since the segment's previous timeout was
-/// dropped, neither before nor after this timeout.
+/// Timeouts whose segment was not lost: the path dropped no copy that was sent between the previous timeout
+/// of the segment and this timeout.
 fn spurious_timeouts(decisions: &[Decision], losses: &Losses) -> usize {
     let timeouts: Vec<_> = decisions
         .iter()

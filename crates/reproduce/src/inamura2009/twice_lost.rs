@@ -1,5 +1,5 @@
-//! Figs. 12 and 13 (§7): the first segment of a window is lost, and so is its retransmission. The rest of the window
-//! arrives after the timeout. `data_size` contains Fig. 14 and `sack_edge` Fig. 15.
+//! Figs. 12 and 13 (§7): the first segment of a window and its retransmission are lost. The rest of the
+//! window arrives after the timeout. `data_size` contains Fig. 14 and `sack_edge` Fig. 15.
 //!
 //! The path is the path of Fig. 10, which shows the losses only from the sender's view. Choice: a handover delays the
 //! segments after the lost one until after the timeout.

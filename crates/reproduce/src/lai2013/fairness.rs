@@ -181,8 +181,9 @@ impl Halves {
     }
 }
 
-/// Six flows with the rebate compete with six flows without it. The paper has no such figure, but §IV-C concedes that
-/// the rebate may disrupt "the coexisting flows not enhanced by the tax rebates". This figure measures how much.
+/// Six flows with the rebate compete with six flows without the rebate. The paper has no such figure, but
+/// §IV-C concedes that the rebate may disrupt "the coexisting flows not enhanced by the tax rebates". This
+/// figure measures how much.
 pub fn mixed_flows(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     let mixed: [Variant; FLOWS] = std::array::from_fn(|flow| if flow % 2 == 0 { NR } else { NR_PLUS });
     let plan = |is_mixed, percent| {

@@ -56,7 +56,8 @@ pub fn against_newreno(effort: &Effort, extent: &Extent) -> Result<Finding, Worl
     })
 }
 
-/// Fig. 2b: TCP-PR, Westwood and TCP-PR+ under random loss. NewReno+ is added because the text compares with it.
+/// Fig. 2b: TCP-PR, Westwood and TCP-PR+ under random loss. NewReno+ is added because it appears in a
+/// comparison in the text.
 pub fn against_pr(effort: &Effort, extent: &Extent) -> Result<Finding, WorldError> {
     let senders = [W, PR, PR_PLUS, NR_PLUS, ON_NEWRENO, PLUS_ON_NEWRENO];
     let comparison = Comparison::run(effort, Radio::Loses, Site::ORDINARY, &senders, extent)?;

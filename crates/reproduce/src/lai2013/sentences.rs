@@ -6,7 +6,8 @@ use super::setting::{NR, NR_PLUS, PR, Plus, Scheme, Variant, W};
 use crate::{Found, Judged};
 
 pub(super) const NR_HALF: Variant = Scheme::NewReno.plus(Plus::Half);
-/// The ideal differentiator of Fig. 2c. Few packets are lost there. The sender knows the late ones and waits for them.
+/// The ideal differentiator of Fig. 2c. Few packets are lost there. The sender knows which packets are late,
+/// and waits.
 pub(super) const IDEAL: Variant = Scheme::IdealPr.plain();
 /// The rebate, the ideal compensator and the ideal differentiator: with NewReno, then with TCP-PR.
 pub(super) const APPROXIMATIONS: [[Variant; 3]; 2] = [

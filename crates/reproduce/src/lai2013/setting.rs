@@ -28,7 +28,7 @@ impl Extent {
     /// For many paths: fewer error rates and shorter runs.
     pub const SENSITIVITY: Self =
         Self { error_rates: &[2, 6], from: Instant::from_secs(50), until: Instant::from_secs(250) };
-    /// For §IV-C, including the error rates at which it says that the curves cross.
+    /// For §IV-C, including the error rates at which, in this section, the curves cross.
     pub const UNDERESTIMATION: Self = Self::of(&[1, 2, 4, 7, 12]);
     /// For equation (1): the runs of `THEOREM`, at error rates that leave some congestion losses.
     pub const MODEL: Self = Self { error_rates: &[1, 2, 4], ..Self::THEOREM };
@@ -224,7 +224,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// The path of the ns-2 runs that these runs are compared with.
+    /// The path of the ns-2 runs with which these runs are compared.
     pub const ORDINARY: Self = Self { wire_ms: 50, radio_mbit: 2, queue: 50, mss: 1000 };
     /// The dumbbell of Fig. 3.
     pub const DUMBBELL: Self = Self { wire_ms: 20, ..Self::ORDINARY };

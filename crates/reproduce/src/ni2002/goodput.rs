@@ -194,7 +194,7 @@ fn chart(title: &str, cells: &Cells) -> Chart {
     }
 }
 
-/// The gains in each panel alone, and with alternative assumptions where the paper is silent.
+/// The gains in each panel alone, and with alternative assumptions where the paper gives no value.
 fn varied_table(variants: &[Panel], varied: &Cells, cells: &Cells) -> Table {
     let panels = ["Fig. 4 (a)", "Fig. 4 (b)", "Fig. 5", "Fig. 6", "Fig. 7"].into_iter().enumerate();
     let panels = panels.map(|(index, name)| (name, panel(cells, index)));

@@ -210,7 +210,7 @@ fn attribution_remark(runs: &AttributionRuns) -> String {
     format!("Judges as attribution, compared with plain newreno. {}.", verdicts.join("; "))
 }
 
-/// Uniform loss on the path without congestion, two-state loss on the others.
+/// Uniform loss on the path without congestion, two-state loss on all other paths.
 pub(super) fn place(topology: Topology) -> Place {
     let loss = match topology {
         Topology::LastHop => Loss::Uniform(PER),

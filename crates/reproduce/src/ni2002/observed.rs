@@ -1,9 +1,9 @@
 //! Round-trip times before losses, and how well they separate congestion losses from radio losses.
 //!
-//! The paper judges this by eye. Here it is a number, the separation: the share of all pairs of a congestion loss and a
-//! radio loss of one run in which the round-trip time before the congestion loss is longer. This is the Mann-Whitney
-//! statistic, or the area under the ROC curve. It needs no threshold. It is 1 for perfect separation and 0.5 for a
-//! random guess.
+//! The paper judges this visually. Here it is a number, the separation: the share of all pairs of a
+//! congestion loss and a radio loss of one run in which the round-trip time before the congestion loss is
+//! longer. This is the Mann-Whitney statistic, or the area under the ROC curve. It needs no threshold. It is
+//! 1 for perfect separation and 0.5 for a random guess.
 
 use airtcp::recovery::What;
 use airtcp_numbers::statistics::average;

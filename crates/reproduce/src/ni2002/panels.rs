@@ -1,4 +1,4 @@
-//! The panels of Figs. 4 to 7, and variants of them with alternative assumptions.
+//! The panels of Figs. 4 to 7, and variants of these panels with alternative assumptions.
 
 use airtcp_sim::world::WorldError;
 use serde::Serialize;
@@ -66,7 +66,7 @@ pub(super) const BURSTS: [(&str, Bad); 3] = [
     ("mean of 4 consecutive losses per bad state", Bad { loss: 1.0, ends: 0.25 }),
 ];
 
-/// Variants that each change one assumption about which the paper is silent.
+/// Variants that each change one assumption that the paper leaves open.
 pub(super) fn variations() -> Vec<Panel> {
     let bursts = BURSTS.map(|(name, bad)| {
         Panel::new(format!("Fig. 4 (b), {name}"), &FEW_RATES, move |per| {

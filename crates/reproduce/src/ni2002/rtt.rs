@@ -171,7 +171,7 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
     })
 }
 
-/// The topologies with the preset's cross traffic, then each of them with two other rates.
+/// The topologies with the preset's cross traffic, then each topology with two other rates.
 fn loads_14_to_19() -> Vec<NamedPlace> {
     let loss = Loss::two_state(PER);
     let mut places: Vec<_> = MAIN.iter().map(|topology| place(*topology, loss)).collect();

@@ -248,14 +248,14 @@ impl Loss {
     }
 }
 
-/// The probability of a change from good to bad. A share of `per / loss` of the packets falls into the bad state, and a
-/// stationary chain enters a state as often as it leaves it.
+/// The probability of a change from good to bad. A share of `per / loss` of the packets falls into the bad
+/// state, and a stationary chain enters and leaves a state equally often.
 pub(super) fn good_to_bad(per: f64, bad: Bad) -> f64 {
     let share = per / bad.loss;
     bad.ends * share / (1.0 - share)
 }
 
-/// Length of the runs with endless transfers, and the time limit of the others.
+/// Length of the runs with endless transfers, and the time limit of finite transfers.
 pub(super) const SECONDS: u64 = 400;
 /// Size of a packet on the wire, in bytes.
 const PACKET: u16 = 1000;

@@ -58,7 +58,8 @@ fn gain_over_competitor(cells: &Cells, pair: Pair) -> Mean {
 pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
     let rates: Vec<f64> = (1..=13).map(|percent| f64::from(percent) / 100.0).collect();
     let cells = run_pairs(effort, &[ORDINARY, AGAINST_SIFEST, AGAINST_LIMITED], &rates)?;
-    // The paper only says that the other variants are similar. Four values of z are enough to judge that.
+    // In the paper, the only statement about the other variants is that they are similar. Four values of z
+    // are enough to judge this.
     let pairs = VARIANTS.map(|(_, pairs)| pairs).concat();
     let others = run_pairs(effort, &pairs, &[0.01, 0.05, 0.09, 0.13])?;
     let flow = |heading: &str, pair, flow: fn(&[f64; 2]) -> f64| cells.column(heading, pair, 0, flow);

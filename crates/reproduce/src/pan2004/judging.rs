@@ -13,7 +13,7 @@ pub(super) struct Measured {
     #[serde(rename = "packets acknowledged")]
     pub(super) acked: f64,
     pub(super) timeouts: f64,
-    /// Timeouts by the number of duplicate ACKs before them: 0, 1, 2, more ("x-dupack").
+    /// Timeouts by the number of preceding duplicate ACKs: 0, 1, 2, more ("x-dupack").
     #[serde(rename = "timeouts by duplicate ACKs before them")]
     pub(super) by_dupacks: [f64; 4],
     /// Timeouts after every outstanding packet but the first had caused a duplicate ACK ("failed-dupack").

@@ -14,7 +14,8 @@ pub(super) const DELAYED_ACKS: &str = "delayed ACKs";
 pub(super) const REPETITIONS: Repetitions = Repetitions { chosen: 1, others: &[10] };
 
 pub(crate) static FACTORS: [Factor; 2] = [
-    // §3.1 says "about 500 ms", and the timeouts of Fig. 9 are multiples of 100 ms. ns-2's own clock has 10 ms.
+    // §3.1 has "about 500 ms", and the timeouts of Fig. 9 are multiples of 100 ms. ns-2's own clock has 10
+    // ms.
     Factor {
         name: "the timer tick",
         chosen: "100 ms",

@@ -76,7 +76,7 @@ pub enum Interpretation {
     ExtraHeaders,
     /// The errors affect only TCP's packets.
     VoiceWithoutErrors,
-    /// Packets from the mobile host are damaged as well.
+    /// Packets from the mobile host are also damaged.
     ErrorsOnAcks,
     /// The setup of the ns-2 runs whose means are in the tests: errors on TCP's packets only, ACKs via the home agent,
     /// and no handshake. The SYN takes the place of the first packet, and its ACK opens the window to two segments.
@@ -289,8 +289,9 @@ impl Setting {
             it.handshake.window_scale = None;
         });
         profile.timers.rto = Timer::ns2(self.interpretation.tick());
-        // ns-2's one-way agents have no handshake. They start with data, no RTT sample and a timeout of 6 s. Here the
-        // SYN can be lost as well, so SYN and data get 3 s each. Pages get 1 s, because the paper's pages have no SYN.
+        // ns-2's one-way agents have no handshake. They start with data, no RTT sample and a timeout of 6 s.
+        // Here the SYN can also be lost, so SYN and data get 3 s each. Pages get 1 s, because the paper's
+        // pages have no SYN.
         profile.timers.samples_handshake = false;
         if let Load::Pages(_) = self.load {
             profile.timers.rto.limits.initial = Duration::from_secs(1);

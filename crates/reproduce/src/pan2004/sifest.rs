@@ -93,7 +93,7 @@ const SACK_SIFEST: Sender = moderate("SACK, sifest", "sack+sifest");
 const HEAVY_NEWRENO: Sender = (Curve::new("NewReno, x = y = 0.08", "newreno"), HEAVY);
 const HEAVY_SIFEST: Sender = (Curve::new("NewReno, sifest, x = y = 0.08", "newreno+sifest"), HEAVY);
 
-/// A sender, the paper's number, and the plain sender that it is compared with.
+/// A sender, the paper's number, and the plain sender for comparison.
 type Row = (Sender, &'static str, Sender);
 
 const ROWS: [Row; 12] = [

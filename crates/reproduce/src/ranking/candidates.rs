@@ -25,8 +25,9 @@ pub(super) const LINUX: &str = "linux";
 /// NewReno with the profile of [`LINUX`].
 pub(super) const NEWRENO_AS_LINUX: &str = "newreno@linux";
 
-/// Recipes that know from the path why each packet was lost. No real sender has this knowledge. They bound what better
-/// attribution can achieve. The value of the knowledge depends on the rest of the recipe, so there are three of them.
+/// Recipes that know from the path why each packet was lost. No real sender has this knowledge. These recipes
+/// bound the benefit of better attribution. The value of the knowledge depends on the rest of the recipe, so
+/// there are three oracles.
 pub(super) const ORACLES: [&str; 3] = ["newreno+oracle", "sack+oracle", "sack+rack+oracle"];
 
 /// NewReno and the proposals with profile `linux`: the kernel's timer, initial window and window growth.
@@ -74,7 +75,7 @@ pub(super) fn repairs() -> impl Iterator<Item = &'static str> {
 /// The recipes that each part is added to.
 pub(super) const BASES: [&str; 2] = ["newreno", "sack"];
 
-/// Every answer to *What to retransmit?*, and both bases with each part that they can be combined with.
+/// Every answer to *What to retransmit?*, and every compatible combination of a base and a part.
 pub(super) fn singles() -> BTreeSet<String> {
     let with = |base: &'static str| parts().map(move |part| format!("{base}+{part}"));
     let all = BASES.into_iter().flat_map(with).chain(repairs().map(str::to_owned));

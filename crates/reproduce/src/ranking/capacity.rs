@@ -15,7 +15,8 @@ use airwire::units::{Probability, Rate};
 const HEADERS: f64 = 40.0;
 
 /// Capacity × (1 − loss) in bit/s of payload in one direction. This is the payload of segments with `mss` bytes that the
-/// narrowest link can carry, without the 40 bytes of headers, minus the losses on this link and after it.
+/// narrowest link can carry, without the 40 bytes of headers, minus the losses on this link and on later
+/// stages.
 ///
 /// Constant traffic that no queue drops is subtracted, because no sender can use its share. On/off sources are not
 /// subtracted, because an aggressive sender displaces them in a bounded queue. So the result is an upper bound.
@@ -46,13 +47,13 @@ pub(super) fn of(scenario: &Scenario, mss: u16, direction: Direction) -> f64 {
             }
             StageConfig::Arq(ways) => {
                 if let Some(arq) = ways.get(direction) {
-                    // Every transmission occupies the link, and this share of them arrives.
+                    // Every transmission occupies the link, and this share of the transmissions arrives.
                     most = most.min(bits(arq.rate) * (1.0 - arq.per.value()));
                 }
             }
             StageConfig::Rlc(rlc) => most = most.min(of_downlink_bearer(rlc, packet)),
-            // These stages take no capacity or are not on the papers' paths. Ignoring one keeps the result an upper
-            // bound.
+            // The following stages take no capacity or are not on the papers' paths. Ignoring one keeps the
+            // result an upper bound.
             StageConfig::Station(_)
             | StageConfig::Lte(_)
             | StageConfig::Nr(_)

@@ -2,7 +2,7 @@
 //!
 //! First, each part is tried on its own. Then a beam search starts from the best of these recipes and changes one
 //! part per step. The best recipes of the search run again with other seeds. The best of these run with yet other
-//! seeds, together with the papers' own proposals. So the printed results come from seeds that were not used for any
+//! seeds, together with the papers' own proposals. So the seeds of the printed results were not used for any
 //! selection.
 
 mod candidates;
@@ -76,7 +76,7 @@ fn after_search(seeds: u32) -> u64 {
         + runs(seeds, FINALISTS + in_every_final + proposals_as_linux().len())
 }
 
-/// The recipes that the search begins with.
+/// The first recipes of the search.
 fn first_recipes() -> BTreeSet<String> {
     singles().into_iter().chain(proposals().into_iter().map(str::to_owned)).collect()
 }

@@ -24,8 +24,8 @@ pub(super) struct RankedPath {
     pub(super) name: &'static str,
     /// The path of the paper's figures.
     figure_path: fn() -> Result<Scenario, WorldError>,
-    /// The radio link. A base station is added before it, which marks ACKs and reports the loss rate for the senders
-    /// that use these. `None`: the path has its own stations.
+    /// The radio link. A base station is added in front of the radio link. The station marks ACKs and reports
+    /// the loss rate, for senders that use this information. `None`: the path has its own stations.
     radio: Option<&'static str>,
     pub(super) mss: u16,
     /// Receive window in segments.
@@ -102,7 +102,7 @@ const BEARER: RankedPath = RankedPath {
 };
 
 /// Inamura et al. §7, Figs. 12 to 15: a handover in which the first segment of a window and its retransmission are lost.
-/// Nothing in it is random.
+/// Nothing here is random.
 const HANDOVER: RankedPath = RankedPath {
     name: "handover, lost retransmission",
     figure_path: || Ok(Scenario::parse(&inamura2009::lost_retransmission(), "Inamura et al., Fig. 10")?),

@@ -11,7 +11,7 @@ use super::trial::Trial;
 use super::{SEMIFINALISTS, run, runs};
 use crate::{Effort, Paper, Table};
 
-/// The number of recipes that each step of the search continues with.
+/// The number of recipes that are kept for the next step of the search.
 pub(super) const BEAM: usize = 2;
 const STEPS: usize = 6;
 /// A part is useful if it gains more than this. A smaller gain can be chance.
@@ -26,7 +26,7 @@ const BATCH: usize = 24;
 
 /// The usual number of steps until a search ends.
 const USUAL_STEPS: usize = 5;
-/// The number of recipes tried by then, as a multiple of the recipes that the search began with.
+/// The number of recipes tried by then, as a multiple of the first recipes.
 const TRIED: usize = 8;
 /// The share of their runs that the search makes. It gives up the other recipes before they have run on all paths.
 const USUAL_SHARE: f64 = 0.55;

@@ -114,8 +114,8 @@ pub(super) fn of_proposals_as_linux(linux: &Scores, senders: &BTreeMap<String, S
     table
 }
 
-/// Gain of each part over the same sender without it, in whole percent, where the interval excludes zero. Also
-/// returns a remark that lists the parts without such a gain.
+/// Gain of each part over the same sender without the part, in whole percent, where the interval excludes
+/// zero. Also returns a remark that lists the parts without such a gain.
 pub(super) fn of_parts(seen: &BTreeMap<String, Scores>, seeds: u32) -> (Table, String) {
     let columns = [&["recipe", "compared with"], &Paper::ALL.map(Paper::cited)[..]].concat();
     let mut table = Table::new(

@@ -15,7 +15,7 @@ use super::ast::{Action, Flag, Named, Position, Script, ScriptEvent, TimeBase, W
 use super::lex::{self, Token, TokenKind};
 use super::python::Block;
 
-/// Error: the script cannot be parsed. Nothing of it has run.
+/// Error: the script cannot be parsed. No line has run.
 #[derive(Debug, thiserror::Error)]
 #[error("{position}: {message}")]
 pub struct ParseError {

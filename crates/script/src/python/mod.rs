@@ -199,7 +199,7 @@ fn failed(text: &str, test: &Expr, message: Option<&Expr>, scope: &Scope<'_>) ->
     let values = names.iter().filter_map(|name| Some(format!("{name} is {}", scope.value(name).ok()?)));
     let mut details: Vec<String> = values.collect();
     match message {
-        // Its value is in the list.
+        // The list contains the value of the message.
         None | Some(Expr::Name(_)) => {}
         Some(message) => details.extend(message.value(scope).map(|value| value.to_string())),
     }
@@ -291,7 +291,7 @@ impl Expr {
     }
 }
 
-/// Returns the first operand with this truth value, or else the last one.
+/// Returns the first operand with this truth value. If there is none, returns the last operand.
 fn first_or_last(operands: &[Expr], scope: &Scope<'_>, truth: bool) -> Result<Value, String> {
     let mut value = Value::None;
     for operand in operands {

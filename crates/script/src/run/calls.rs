@@ -1,5 +1,4 @@
-//! Calls of a script: parses their arguments, passes them to the socket layer, and compares the
-//! results.
+//! The calls of a script: parses their arguments, passes them to the socket layer and compares the results.
 
 use airwire::time::{Duration, Instant};
 
@@ -165,8 +164,7 @@ impl Runner {
             }
             (Submitted::Blocked(ticket), Some(end)) => {
                 self.blocked = Some(Blocked { ticket, call, end, step });
-                // Packets that the call sent before it blocked may be needed by the following
-                // lines.
+                // The following lines may need packets that the blocked call has already sent.
                 self.collect()
             }
             (Submitted::Blocked(ticket), None) => self.wait_for_return(ticket, call),

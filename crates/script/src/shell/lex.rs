@@ -8,7 +8,7 @@ use super::arithmetic;
 #[derive(Debug)]
 pub(super) struct Simple {
     pub(super) words: Vec<String>,
-    /// Target of `> FILE`. `None` if the output goes to /dev/null or to another descriptor.
+    /// Target of `> FILE`. `None` if the output is discarded (/dev/null) or redirected to another descriptor.
     pub(super) output: Option<String>,
     pub(super) joined: Joined,
     /// Whether the output is piped to the next command.

@@ -100,8 +100,8 @@ impl Sockets {
         started
     }
 
-    /// Begins a write on a connection whose SYN waits for data. The host sends the SYN with as much of the
-    /// data as it can carry.
+    /// Begins a write on a connection whose SYN waits for data. The host fills the SYN with the beginning of
+    /// the data.
     pub(super) fn fill_syn(&mut self, fd: Fd, data: &[u8]) -> Result<Begun, Errno> {
         let room = self.connection(fd).and_then(Connection::room_in_syn);
         let (Some(room), Some(id)) = (room, self.connecting(fd)) else { return Ok(Begun::Ordinary) };

@@ -104,7 +104,7 @@ pub(super) const SYSCTLS: &[(&str, Set)] = &[
         let (initial, most) = s.initial_and_most()?;
         match &mut it.profile.acks.window_update {
             WindowUpdate::Tuned(memory) => *memory = ReceiveMemory { initial, most },
-            // These profiles have a buffer of fixed size.
+            // Profiles with these rules have a buffer of fixed size.
             WindowUpdate::Doubled | WindowUpdate::QuarterBuffer => it.profile.acks.recv_buffer = initial,
         }
         Ok(())

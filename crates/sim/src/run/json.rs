@@ -21,10 +21,10 @@ struct RunFile<R> {
 /// The reason why a text is not a [`Run`].
 #[derive(Debug, thiserror::Error)]
 pub enum RunFileError {
-    /// It is not JSON, or a value is invalid.
+    /// The text is not JSON, or a value is invalid.
     #[error("not a valid run: {0}")]
     Json(#[from] serde_json::Error),
-    /// It has another version.
+    /// The text has another version.
     #[error("`schema_version` is not {SCHEMA}; this program only reads version {SCHEMA}")]
     Version,
     /// A field is missing.
@@ -35,7 +35,7 @@ pub enum RunFileError {
     OutOfRange {
         /// The field.
         path: String,
-        /// Its value.
+        /// The value of the field.
         value: String,
         /// Least possible value.
         least: f64,

@@ -9,7 +9,7 @@ pub enum StoreError {
     /// A file or directory cannot be read.
     #[error("cannot read {path}: {error}")]
     Read {
-        /// Its path.
+        /// The path of the file or directory.
         path: PathBuf,
         /// The system's error.
         #[source]
@@ -18,7 +18,7 @@ pub enum StoreError {
     /// A file or directory cannot be written.
     #[error("cannot write {path}: {error}")]
     Write {
-        /// Its path.
+        /// The path of the file or directory.
         path: PathBuf,
         /// The system's error.
         #[source]

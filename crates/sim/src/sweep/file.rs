@@ -34,7 +34,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// The content of a sweep file before it becomes a plan.
+/// The content of a sweep file, from which a plan is made.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct File {
     pub(super) description: String,

@@ -24,7 +24,7 @@ pub struct Plan {
     pub description: String,
     /// Every combination of the axis values.
     pub points: Vec<Point>,
-    /// The seeds. Each point is run once with each of them.
+    /// The seeds. Each point is run once with each seed.
     pub seeds: Vec<u64>,
     /// The metrics that a summary shows.
     pub metrics: Vec<Metric>,
@@ -77,7 +77,7 @@ pub enum PlanError {
 const MAX_POINTS: usize = 100_000;
 
 impl Plan {
-    /// Reads a sweep file. Paths of scenarios are relative to it.
+    /// Reads a sweep file. Paths of scenarios are relative to the file.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
         let text = airfiles::read_text(path, PathSource::User, limits::WRITTEN_BY_HAND)
             .map_err(|error| PlanError::Read { path: path.to_owned(), error })?;

@@ -86,7 +86,7 @@ impl Results {
         Ok(results)
     }
 
-    /// Checks that a source has the same plan as the others.
+    /// Checks that a source has the same plan as the previous sources.
     fn check_plan(&mut self, source: &Path, plan: &str) -> Result<(), StoreError> {
         let ours = self.plan.get_or_insert_with(|| plan.to_owned());
         if ours == plan {
@@ -208,8 +208,7 @@ impl Results {
         self.rows.values().map(|position| position.len as u64 + 1).sum()
     }
 
-    /// Returns the files in reading order, each with the number of the plan's runs whose row is in
-    /// it.
+    /// Returns the files in reading order, each with its number of rows of the plan's runs.
     pub(super) fn files(&self) -> impl Iterator<Item = (&Path, usize)> {
         let mut rows = vec![0; self.files.len()];
         for position in self.rows.values() {

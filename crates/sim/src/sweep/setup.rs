@@ -118,7 +118,7 @@ impl Setup {
     }
 
     /// Returns a text that determines the run except for its seed. It does not depend on spelling.
-    /// `scenario` must come from [`Self::scenario`].
+    /// `scenario` must be the result of [`Self::scenario`].
     pub(super) fn canonical(&self, scenario: &Scenario) -> String {
         let default = vec![Recipe::default().into()];
         let time = match self.until() {
@@ -144,7 +144,7 @@ impl Setup {
         }
     }
 
-    /// Returns the run. `scenario` must come from [`Self::scenario`].
+    /// Returns the run. `scenario` must be the result of [`Self::scenario`].
     pub fn run(&self, scenario: Scenario, seed: u64) -> Run {
         let default = [Recipe::default().into()];
         let senders = if self.recipes.is_empty() { &default[..] } else { &self.recipes };
@@ -183,7 +183,7 @@ impl Setup {
     }
 
     /// Returns a warning for each part of a sender's recipe whose information cannot arrive.
-    /// `scenario` must come from [`Self::scenario`].
+    /// `scenario` must be the result of [`Self::scenario`].
     pub fn notices(&self, scenario: &Scenario) -> Vec<String> {
         let HostSpec { profile, recipe } = self.receivers();
         let receivers = ReceiverFeatures::of(&profile, &recipe);

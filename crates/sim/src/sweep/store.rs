@@ -160,7 +160,7 @@ impl Writer {
         };
         if let Err(error) = result {
             if self.failed.is_none() {
-                // Remove the incomplete line. If this fails as well, readers ignore the line.
+                // Remove the incomplete line. If this also fails, readers ignore the line.
                 let _ = if *len == 0 { fs::remove_file(&*path) } else { file.set_len(*len) };
             }
             self.failed = Some(error.to_string());

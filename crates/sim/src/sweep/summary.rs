@@ -54,8 +54,8 @@ pub enum SummaryError {
 }
 
 impl Line {
-    /// Returns a JSON object with the names of axes and metrics as keys. `metrics` must be the
-    /// metrics that the line was made with.
+    /// Returns a JSON object with the names of axes and metrics as keys. `metrics` must be the metrics of
+    /// this line.
     pub fn json(&self, metrics: &[Metric]) -> Value {
         let of = |value: fn(&Values) -> Option<Value>| -> serde_json::Map<String, Value> {
             let numbers = metrics.iter().zip(&self.numbers);

@@ -140,7 +140,7 @@ pub(super) struct FlowState {
     final_numbers: Option<Box<Numbers>>,
 }
 
-/// The part of a [`FlowResult`] that comes from the sender's connection.
+/// The part of a [`FlowResult`] that the sender's connection supplies.
 type Numbers = (Counters, Statistics, Inputs);
 
 fn numbers(connection: &Connection) -> Numbers {

@@ -48,8 +48,8 @@ impl Default for Records {
 
 impl World {
     /// Limits the memory of the packets inside the path, and of the recorded decisions, losses and
-    /// packets of watched flows, in bytes. Each limit is [`DEFAULT_MEMORY`] by default. A run that
-    /// exceeds one of them ends with an error.
+    /// packets of watched flows, in bytes. Each limit is [`DEFAULT_MEMORY`] by default. A run that exceeds a
+    /// limit ends with an error.
     pub fn limit_memory(&mut self, packets: u64, records: u64) {
         self.path.limit_memory(packets);
         self.records.limit = records;

@@ -70,11 +70,11 @@ pub struct WorldConfig {
     pub fixed: HostSpec,
     /// The hosts on the mobile side, which send the flows up and receive the flows down.
     pub mobile: HostSpec,
-    /// The flows. Methods of [`World`] refer to them by index.
+    /// The flows. Methods of [`World`] refer to flows by index.
     pub flows: Vec<Flow>,
 }
 
-/// The hosts, the path between them, and the clock. Time advances only in the `step` and `run`
+/// The hosts, the path that joins them, and the clock. Time advances only in the `step` and `run`
 /// methods.
 pub struct World {
     now: Instant,
@@ -82,7 +82,7 @@ pub struct World {
     /// Before the first step of a world that may look ahead: an upper bound on the memory of the packets of
     /// all flows, in bytes.
     windows: Option<u64>,
-    /// No packet has a TCP checksum: the path does not change packets, and nothing else sees them.
+    /// No packet has a TCP checksum, because the path does not change packets and no tap captures them.
     is_unsummed: bool,
     hosts: Vec<SimHost>,
     flows: Vec<FlowState>,
@@ -180,8 +180,8 @@ impl World {
         })
     }
 
-    /// Attaches a tap, which sees the packets that hosts of one side send and receive, like a
-    /// capture at their devices. `side` is [`FIXED`] or [`MOBILE`].
+    /// Attaches a tap, which gets all packets that hosts of one side send and receive, like a capture at
+    /// their devices. `side` is [`FIXED`] or [`MOBILE`].
     ///
     /// # Panics
     /// After the first step, if packets without checksums may be on their way.
@@ -292,7 +292,7 @@ impl World {
         }
     }
 
-    /// Handles everything up to and including `until`, and sets the clock to it.
+    /// Handles everything up to and including `until`, and sets the clock to `until`.
     pub fn run_until(&mut self, until: Instant) -> Result<(), WorldError> {
         while self.step_until(until)? {}
         self.now = self.now.max(until);

@@ -9,8 +9,7 @@ use airwire::time::Instant;
 
 use super::truth::Losses;
 
-/// Returns the segment and the cause of a verdict, which may come from the active answer or from a
-/// judge that only records.
+/// Returns the segment and the cause of a verdict of the active answer or of a judge that only records.
 fn judgement(what: &What) -> Option<(u64, Cause)> {
     match what {
         What::Cause { offset, cause } | What::Judged { offset, cause } => Some((*offset, *cause)),
@@ -32,8 +31,8 @@ pub fn judges(decisions: &[Decision]) -> Vec<&'static str> {
 
 /// Compares the verdicts of `judge` with the ground truth.
 ///
-/// Each drop explains one detection: if a segment is detected as lost again although no copy of it
-/// was dropped since, it was not lost. Packets that a stage refused are left out.
+/// Each drop explains one detection: if a segment is detected as lost again although none of its copies was
+/// dropped since, it was not lost. Packets that a stage refused are left out.
 pub fn score(decisions: &[Decision], losses: &Losses, judge: &str) -> Confusion {
     let mut confusion = Confusion::default();
     let mut found: BTreeMap<u64, Instant> = BTreeMap::new();

@@ -14,7 +14,7 @@ use airwire::time::Instant;
 
 use super::truth::{Dropped, Losses};
 
-/// Level of detail recorded for a flow. Each level includes the levels before it. Lower levels are
+/// Level of detail recorded for a flow. Each level includes all lower levels. Lower levels are
 /// faster, and the lowest costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Watch {

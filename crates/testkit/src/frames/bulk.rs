@@ -1,4 +1,4 @@
-//! Generates captures of bulk transfers with losses, as seen at the senders. Each round sends a window. Lost
+//! Generates captures of bulk transfers with losses, made at the senders. Each round sends a window. Lost
 //! segments are retransmitted in the next round. Lost retransmissions are repeated after a timeout. Equal
 //! settings give identical files.
 

@@ -18,7 +18,7 @@ use airwire::time::{Duration, Instant};
 
 use super::namespace;
 
-/// Two namespaces and a path between them, which exist until this is dropped. The fixed side forwards packets
+/// Two namespaces and their path, which exist until this value is dropped. The fixed side forwards packets
 /// between its devices, so that airtcp can run there.
 pub struct EmulatedPath {
     /// The fixed side: 10.84.0.1.

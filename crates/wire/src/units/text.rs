@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{PROBABILITY, Probability, RATE, Rate, SIZE, Size, TIME, UnitError, exact_time};
 use crate::time::{Duration, Instant};
 
-/// Returns `wrong` without its "not ", because serde's message says "expected …".
+/// Returns `wrong` without its "not ", because serde's message contains "expected …".
 fn expected(wrong: &'static str) -> &'static str {
     wrong.strip_prefix("not ").unwrap_or(wrong)
 }

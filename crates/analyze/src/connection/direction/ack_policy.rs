@@ -25,8 +25,8 @@ pub(super) struct AckCounts {
 pub(super) struct Acked {
     pub(super) octets: u64,
     pub(super) segment: u32,
-    /// If the ACK covers a segment that was alone in flight and nothing was sent after it: the time until the
-    /// ACK, and the minimum RTT.
+    /// The time until the ACK, and the minimum RTT, if the ACK covers the newest segment and this segment was
+    /// alone in flight.
     pub(super) alone: Option<[i64; 2]>,
 }
 

@@ -1,4 +1,4 @@
-//! Processes packets of the data's receiver: the data that they acknowledge, and the conclusions from it.
+//! Processes packets of the data's receiver: the data that they acknowledge, and the conclusions.
 
 use std::ops::Range;
 
@@ -376,7 +376,7 @@ impl DirectionAnalysis {
             return;
         }
         let segment = self.path_segment();
-        // The segment was sent after all other data had been acknowledged, and nothing was sent after it.
+        // The segment was sent after all other data had been acknowledged, and it is the newest segment.
         let is_alone = first.start == last.start
             && octets <= u64::from(segment)
             && !self.flight.is_outstanding()

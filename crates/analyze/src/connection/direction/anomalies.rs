@@ -91,7 +91,7 @@ pub(super) struct Anomalies {
     /// All counts except `packets`, which is counted for every connection.
     pub(super) acks: AckFindings,
     pub(super) acked_uncaptured: u64,
-    /// Packets that are later in the capture than the ACKs for them.
+    /// Packets that are later in the capture than their ACKs.
     pub(super) after_ack: AfterResponse,
     /// The most recent holes, oldest first.
     pub(super) uncaptured: VecDeque<Uncaptured>,

@@ -19,14 +19,14 @@ const SAME_PACKET: i64 = 1_000_000;
 struct Repeated {
     /// The send time of the oldest of these segments.
     sent_at: i64,
-    /// Whether one of them has the packet's timestamp.
+    /// Whether one of these segments has the packet's timestamp.
     same_timestamp: bool,
     /// Whether it is one segment with the same boundaries.
     same_range: bool,
     /// The longest of these segments.
     longest: u64,
-    /// Whether the IP identification continues the one of the first segment. `None` if identifications are
-    /// not in use.
+    /// Whether the IP identification continues the identification of the first segment. `None` if
+    /// identifications are not in use.
     same_id: Option<bool>,
 }
 
@@ -76,7 +76,7 @@ impl DirectionAnalysis {
             if segment.start > next || segment.probe {
                 return None;
             }
-            // The last transmission of the segment may have contained only a part of it.
+            // The last transmission of the segment may have contained only this part.
             let part = segment.start.max(range.start)..segment.end.min(range.end);
             if segment.times > 1 && !anomalies.is_some_and(|anomalies| anomalies.has_resent(&part)) {
                 return None;

@@ -102,7 +102,7 @@ impl Congestion {
                 }
                 Phase::Recovery { before, spurious }
             }
-            // Two losses in close succession: the change of the window cannot be attributed to one of them.
+            // Two losses in close succession: the change of the window cannot be attributed to one loss.
             _ => Phase::Other,
         };
     }
@@ -119,7 +119,7 @@ impl Congestion {
         }
     }
 
-    /// Records the end of a round trip. `flight` is the maximum flight in it.
+    /// Records the end of a round trip. `flight` is the maximum flight of the round trip.
     pub(super) fn round(&mut self, flight: u32, spurious: u64) {
         match &mut self.phase {
             Phase::Reduced { before, spurious: known } => {

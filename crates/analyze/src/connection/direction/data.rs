@@ -226,9 +226,9 @@ impl DirectionAnalysis {
         }
     }
 
-    /// If the packet was sent before the ACK for it, although the ACK is earlier in the capture, returns the
-    /// time since the ACK. Captures do not always keep the order between the directions, and the directions
-    /// may have different clocks. The ACK may cover only the first part of the packet.
+    /// If the packet was sent before its ACK, although the ACK is earlier in the capture, returns the time
+    /// since the ACK. Captures do not always keep the order between the directions, and the directions may
+    /// have different clocks. The ACK may cover only the first part of the packet.
     fn time_since_its_ack(
         &self,
         context: &PacketContext,
@@ -480,7 +480,7 @@ impl DirectionAnalysis {
         }
         let (flight, round_trip) = (self.flight_bytes(), self.rtt.min().unwrap_or(0));
         let Some(window) = self.rounds.window() else { return };
-        // Most connections never reach this state and do not need memory for it.
+        // Most connections never reach this state and do not need the memory.
         if self.anomalies.get().is_some() || Congestion::may_probe(flight, window, segment) {
             let congestion = &mut self.anomalies.get_or_default().congestion;
             congestion.sent(context.at, flight, window, segment, round_trip);

@@ -36,7 +36,8 @@ pub(super) struct Segment {
     pub(super) probe: bool,
 }
 
-/// The segments in flight, disjoint and sorted. Holes between them are data that the capture does not contain.
+/// The segments in flight, disjoint and sorted. Holes between segments are data that the capture does not
+/// contain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     segments: VecDeque<Segment>,

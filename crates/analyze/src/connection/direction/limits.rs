@@ -19,7 +19,7 @@ enum Limit {
     Timeout,
 }
 
-/// How a packet ends the period before it.
+/// The reason why a packet ends the preceding period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PeriodEnd {
     Other,
@@ -34,7 +34,7 @@ impl Limit {
         [Self::Network, Self::Application, Self::ReceiverWindow, Self::ZeroWindow, Self::Timeout];
 }
 
-/// Number of limits that every connection meets. Times of the others take memory only if they occur.
+/// Number of limits that every connection meets. Times of rare limits take memory only if such limits occur.
 const FREQUENT: usize = 2;
 const RARE: usize = 3;
 

@@ -1,4 +1,4 @@
-//! Analyses one direction: the data that one end sends, and the ACKs for it.
+//! Analyses one direction: the data that one end sends, and the ACKs for this data.
 //!
 //! [`DirectionAnalysis`] is the state while the data is in flight. `data` processes the packets of the data's sender,
 //! and `acks` processes the packets of the other end.
@@ -76,8 +76,8 @@ pub(super) struct PacketContext {
     pub(super) sender_reply_delay: i64,
     /// Minimum round-trip time between the ends.
     pub(super) round_trip: Option<i64>,
-    /// Whether SACK was negotiated but no block has been seen. Either the capture cuts the blocks off, or
-    /// they were not needed yet.
+    /// Whether SACK was negotiated but the capture has shown no block so far. Either the capture cuts the
+    /// blocks off, or the receiver has not needed any.
     pub(super) hides_sacks: bool,
     /// The MSS in the SYN of the other end.
     pub(super) peer_mss: Option<u16>,
@@ -116,7 +116,7 @@ struct SegmentSizes {
     divisor: u32,
     /// The longest segment that the SYNs allow, or 0 without a SYN.
     max_segment: u16,
-    /// The longest segment into which a device was seen to split a packet, or 0.
+    /// The longest segment into which a device has split a packet, or 0.
     piece: u16,
 }
 
@@ -333,7 +333,7 @@ impl DirectionAnalysis {
     }
 
     /// Sets the longest segment that the SYNs allow. RFC 6691 §2: the MSS does not account for TCP options.
-    /// Timestamps take 12 bytes of it.
+    /// Timestamps take 12 bytes of the MSS.
     pub(super) fn set_max_segment(&mut self, mss: Option<u16>, timestamps: bool) {
         let options = if timestamps { 12 } else { 0 };
         self.sizes.max_segment = mss.map_or(0, |mss| mss.saturating_sub(options).max(1));
@@ -357,7 +357,7 @@ impl DirectionAnalysis {
         acked.is_some() && self.flight.oldest().is_some_and(|oldest| oldest.times == 1)
     }
 
-    /// Returns the number of the SYN if neither its ACK nor data have been seen.
+    /// Returns the number of the SYN if the capture has shown neither its ACK nor data so far.
     pub(super) fn unacknowledged_isn(&self) -> Option<Seq> {
         let syn = self.numbering.syn_range();
         let is_unacknowledged = self.una() < syn.end && self.flight.max == syn.end;
@@ -544,8 +544,8 @@ impl DirectionAnalysis {
             }),
             growth_per_round_trip: self.rounds.growth().filter(|_| flight_is_known),
             after_timeout: sender.after_timeout(),
-            // These depend on the packets sent just after an ACK, which a capture at the receiver does not
-            // show.
+            // These findings depend on the packets sent just after an ACK, which a capture at the receiver
+            // does not show.
             partial_acks: if flight_is_known { sender.partial_acks() } else { PartialAcks::Undetermined },
             limited_transmit: if flight_is_known {
                 sender.limited_transmit()

@@ -6,7 +6,7 @@ use airwire::seq::Seq;
 
 use crate::compact::CompactOption;
 
-/// Offset of the first number seen. The space below it is for data sent before the capture began.
+/// Offset of the first number in the capture. The space below it is for data sent before the capture began.
 pub(super) const BASE: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
@@ -40,13 +40,13 @@ impl Default for Numbering {
 }
 
 impl Numbering {
-    /// If `seq` is the first number seen, sent or acknowledged, makes it the number of [`BASE`]. Returns
-    /// whether it is the first.
+    /// If `seq` is the first number in the capture, sent or acknowledged, makes it the number of [`BASE`].
+    /// Returns whether it is the first.
     pub(super) fn begin(&mut self, seq: Seq) -> bool {
         let is_first = self.base.is_none();
         if is_first {
             self.base = Some(seq);
-            // The SYN precedes it, although the capture does not contain it.
+            // The SYN precedes this number, although the capture does not contain the SYN.
             self.zero = BASE - 1;
         }
         is_first
@@ -69,7 +69,7 @@ impl Numbering {
         self.zero = offset;
     }
 
-    /// Returns the offset of `seq`. If several are possible, returns the one nearest to `max`.
+    /// Returns the offset of `seq`. If several are possible, returns the offset nearest to `max`.
     pub(super) fn offset(&self, seq: Seq, max: u64) -> Option<u64> {
         seq.offset(self.base?, max)
     }

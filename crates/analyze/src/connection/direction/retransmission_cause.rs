@@ -66,7 +66,7 @@ struct Circumstances {
     overtaken: bool,
     /// Whether RACK has had enough time after that arrival to retransmit the segment.
     long_overtaken: bool,
-    /// Whether only the retransmission timer can have sent it, however early it is.
+    /// Whether only the retransmission timer can have sent the packet, even if the packet is early.
     only_by_timer: bool,
 }
 
@@ -121,7 +121,7 @@ impl DirectionAnalysis {
         let at_una = range.start <= una;
         let prompted = self.may_be_prompted_by_ack(context);
         // The timer was started by the last ACK for new data, or by the last transmission of this segment. If
-        // that ACK acknowledges this segment, the sender had not received it yet, so the ACK before it
+        // that ACK acknowledges this segment, the sender had not received the ACK yet, so the previous ACK
         // started the timer.
         let advanced = self.ack_times.advanced[usize::from(range.end <= una)];
         let timer_ran = context.at - advanced.max(first.map_or(i64::MIN, |segment| segment.last_at));
@@ -139,8 +139,8 @@ impl DirectionAnalysis {
         });
         let rack_delay = self.rtt.min().unwrap_or(0) / 2 + PROMPT;
         let just_overtaken = overtaken_for.is_some_and(|waited| waited <= rack_delay);
-        // A second copy within one pass that no ACK requests is sent only by the retransmission timer,
-        // however early it is, or by RACK's timer. The retransmission timer may have been reset last by the
+        // A second copy within one pass that no ACK requests is sent only by the retransmission timer, even
+        // if the copy is early, or by RACK's timer. The retransmission timer may have been reset last by the
         // first partial ACK (RFC 6582 §4).
         let uses_rack = anomalies.is_some_and(|anomalies| anomalies.sender.repeated_retransmissions > 0);
         let newest_arrived = anomalies.map_or(0, |anomalies| anomalies.newest_arrived);
@@ -166,8 +166,8 @@ impl DirectionAnalysis {
         after_timeout: bool,
     ) -> RetransmissionCause {
         let Circumstances { at_una, prompted, sacked_above, .. } = *facts;
-        // Reno leaves recovery at the partial ACK, and then needs three duplicate ACKs again. A
-        // retransmission without them was sent by the timer, which is at least as long as a round trip.
+        // Reno leaves recovery at the partial ACK, and then needs three duplicate ACKs again. Without
+        // duplicate ACKs, the timer sent the retransmission. The timer is at least as long as a round trip.
         let reported = sacked_above || context.hides_sacks || self.dupacks >= 3;
         let waited =
             at_una && !prompted && !reported && facts.timer_ran >= self.rtt.min().unwrap_or_default();

@@ -35,7 +35,7 @@ impl Rounds {
     }
 
     /// Records that new data up to `una` was acknowledged, with data up to `max` sent. If this ends a round,
-    /// returns the maximum flight in it.
+    /// returns the maximum flight of the round.
     pub(super) fn acknowledged(&mut self, una: u64, max: u64) -> Option<u32> {
         if una <= self.end {
             return None;

@@ -13,7 +13,7 @@ pub(super) struct Series {
     /// Width of a bin in nanoseconds, or 0 before the first byte.
     width: i64,
     begin: i64,
-    /// The entries in chronological order. A bin has one entry for each kind of bytes in it.
+    /// The entries in chronological order. A bin has one entry for each of its kinds of bytes.
     entries: Vec<Entry>,
 }
 

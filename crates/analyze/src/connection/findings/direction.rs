@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{CapturePoint, OutageFindings, RoundTripFindings, SenderFindings};
 
-/// The data that one end sent, and the ACKs for it.
+/// The data that one end sent, and the ACKs for this data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionFindings {
     /// The sender of the data.
@@ -278,7 +278,7 @@ pub struct TimeFindings {
     pub total_seconds: f64,
     /// The receiver's window was closed.
     pub zero_window_seconds: f64,
-    /// Neither end sent anything until the sender retransmitted by timeout.
+    /// Both ends were silent until the sender retransmitted by timeout.
     pub waiting_for_timeout_seconds: f64,
     /// Less than one more segment fitted into the receiver's window.
     pub window_limited_seconds: f64,
@@ -305,8 +305,7 @@ impl TimeFindings {
 pub struct Arrivals {
     /// Packets with data that were sent before packets that passed earlier.
     pub out_of_order: u64,
-    /// Packets with data that had been seen completely before: copies made by the network, and
-    /// retransmissions.
+    /// Packets whose data had already passed completely: copies made by the network, and retransmissions.
     pub duplicate: u64,
 }
 

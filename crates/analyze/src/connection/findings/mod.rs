@@ -23,7 +23,8 @@ pub use verdict::*;
 pub struct ConnectionFindings {
     /// The answer to the question why the connection was slow.
     pub verdict: Verdict,
-    /// The two ends. The end that opened the connection, or that sent the first packet seen, comes first.
+    /// The two ends. The first end is the one that opened the connection or, if the SYN is missing, that sent
+    /// the first packet.
     pub ends: [SocketAddr; 2],
     /// The frame number of the first packet.
     pub first_packet: u64,
@@ -39,13 +40,13 @@ pub struct ConnectionFindings {
     /// Number of packets with an earlier timestamp than the packet before. The time of that packet is used
     /// instead.
     pub clock_went_back: u64,
-    /// The resolution of the capture's clock: all times are multiples of it. The file format limits it.
-    /// `None` if there are too few frames.
+    /// The resolution of the capture's clock: all times are multiples of this value. The file format limits
+    /// it. `None` if there are too few frames.
     pub clock_resolution_seconds: Option<f64>,
     /// The smallest possible difference between the clocks with which the two directions were recorded, if
-    /// packets are later in the capture than the responses to them. `None` without evidence of a
-    /// difference. Otherwise the capture shows neither round trips nor the flight, and causes of
-    /// retransmissions only where there was silence.
+    /// packets are later in the capture than their responses. `None` without evidence of a difference.
+    /// Otherwise the capture shows neither round trips nor the flight, and causes of retransmissions only
+    /// where there was silence.
     pub clock_difference_seconds: Option<f64>,
     /// The client's name for the server. `None` if the first bytes do not contain it or were not captured.
     pub name: Option<Name>,
@@ -104,7 +105,7 @@ pub enum HandshakeSeen {
     Whole,
     /// One of the two SYNs.
     Part,
-    /// Neither SYN: the capture began later.
+    /// No SYN: the capture began later.
     None,
 }
 

@@ -3,20 +3,21 @@
 use serde::{Serialize, Serializer};
 
 /// Evidence about the limit of a sender, gathered per round trip. A round trip ends when the sender learns
-/// that data sent in it has arrived. Only directions with at least twelve packets of data have it.
+/// that data of this round trip has arrived. Only directions with at least twelve packets of data have such
+/// evidence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RoundTripFindings {
     /// Number of round trips.
     pub count: u64,
-    /// Their total duration. Pauses of the application are not included.
+    /// The total duration of the round trips. Pauses of the application are not included.
     pub seconds: f64,
     /// Number of round trips in which the flight grew by at least a fifth.
     pub growing: u64,
-    /// Whether the last round trip was one of them.
+    /// Whether the flight also grew in the last round trip.
     pub grows_at_end: bool,
     /// Number of round trips in which the flight reached the receiver's window.
     pub window_limited: u64,
-    /// Their duration.
+    /// Duration of these round trips.
     pub window_limited_seconds: f64,
     /// The mean window in these round trips.
     pub limiting_window_bytes: Option<f64>,
@@ -27,20 +28,20 @@ pub struct RoundTripFindings {
     /// Number of round trips without a loss, a pause or a full window in which the flight was nearly the same
     /// as in the round trip before.
     pub constant_flight: u64,
-    /// Their duration.
+    /// Duration of these round trips.
     pub constant_flight_seconds: f64,
     /// The mean flight in these round trips.
     pub constant_flight_bytes: Option<f64>,
     /// Number of pauses: everything was acknowledged, and the sender continued later, although the other end
     /// had not sent data in between.
     pub pauses: u64,
-    /// Their duration.
+    /// Duration of the pauses.
     pub pause_seconds: f64,
     /// The longest pause.
     pub longest_pause_seconds: f64,
     /// Number of gaps after a segment that was not full, while data was outstanding. An ACK did not end them.
     pub gaps: u64,
-    /// Their duration.
+    /// Duration of the gaps.
     pub gap_seconds: f64,
     /// Number of times that an ACK ended a gap.
     pub prompted_bursts: u64,
@@ -53,11 +54,11 @@ pub struct RoundTripFindings {
     pub delayed_ack_stall_seconds: f64,
     /// Number of round trips with a congestion mark (CE), or its echo (ECE).
     pub marked: u64,
-    /// Their duration.
+    /// Duration of these round trips.
     pub marked_seconds: f64,
     /// The round-trip time above its minimum.
     pub queueing_delay: DelayFindings,
-    /// The part of it on the way of the ACKs, measured with timestamps.
+    /// The part of the queueing delay on the way of the ACKs, measured with timestamps.
     pub ack_path_queueing_delay: DelayFindings,
     /// The rate of packets that followed each other closely: half of the bytes did not pass faster.
     pub bottleneck_bit_per_s: Option<f64>,
@@ -155,8 +156,7 @@ pub struct OutageFindings {
     /// Number of silences of at least a second during which at least two timeouts were not answered. At the
     /// receiver, each silence ends with a retransmission.
     pub count: u64,
-    /// The total duration of these silences, each from the last packet of the other end before it to the
-    /// first packet after it.
+    /// The total duration of these silences, each from the last packet of the other end to its next packet.
     pub seconds: f64,
     /// The longest one.
     pub longest_seconds: f64,
@@ -168,7 +168,7 @@ pub struct OutageFindings {
     pub unanswered_timeouts: u64,
 }
 
-/// The time that the application of one end waited before it sent data, without the round-trip time.
+/// The time that the application of one end waited before sending data, without the round-trip time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct TurnFindings {
     /// Number of times that data of this end followed data of the other end.

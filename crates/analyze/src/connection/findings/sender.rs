@@ -174,6 +174,6 @@ pub enum Evidence {
     Yes,
     /// The sender mostly did not use it when it was applicable.
     No,
-    /// It was never applicable, or the capture does not show it.
+    /// The mechanism was never applicable, or the capture does not show its use.
     Undetermined,
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A capture at `B`: packets are seen when they arrive, and are acknowledged immediately.
+/// A capture at `B`: packets are captured at their arrival, and are acknowledged immediately.
 fn at_receiver() -> Diagram {
     let mut d = Diagram::cut();
     d.syn(-0.1, Some(1460));
@@ -82,7 +82,8 @@ fn hole_filled_immediately_is_reordering() {
     assert_eq!((found.retransmissions.packets, found.arrivals.out_of_order), (0, 1));
 }
 
-/// The sender's timestamp shows whether a segment was reordered or retransmitted, however late it arrives.
+/// The sender's timestamp shows whether a segment was reordered or retransmitted, even if it arrives very
+/// late.
 #[test]
 fn timestamp_distinguishes_reordering_from_retransmission() {
     for (tsval_later, expected) in [(-5, (0, 1)), (300, (1, 0))] {

@@ -149,7 +149,7 @@ impl Diagram {
         a
     }
 
-    /// Returns the ranges of A's segments that are not new data, and the reasons for them.
+    /// Returns the ranges of A's segments that are not new data, and their reasons.
     fn sendings(&self) -> Vec<(u64, u64, Sending)> {
         let [a, _] = self.ended().traces.unwrap();
         let again = a.segments.iter().filter(|segment| segment.sending != Sending::New);

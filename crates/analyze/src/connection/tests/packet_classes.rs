@@ -22,7 +22,7 @@ fn retransmission_after_three_duplicate_acks_is_fast() {
     assert_eq!((resent.start, resent.end, resent.dupacks, resent.in_flight), (1, 1001, 4, 4));
 }
 
-/// RFC 8985 §2: the retransmission has arrived, so segments sent before it are lost. Duplicate ACKs
+/// RFC 8985 §2: the retransmission has arrived, so segments sent earlier are lost. Duplicate ACKs
 /// do not occur.
 #[test]
 fn rack_loss_detection_counts_as_fast_retransmission() {

@@ -95,8 +95,8 @@ fn timeout_shortly_after_ack_is_recognised() {
 }
 
 /// Duplicate ACKs for spurious retransmissions after a timeout do not cause a fast retransmit (RFC 6582 §3.2,
-/// step 2). Nor do one or two duplicate ACKs after Reno has left its recovery. The timer expires earlier
-/// after them than the analysis expects.
+/// step 2). One or two duplicate ACKs after Reno has left its recovery do not cause one either. In both
+/// cases, the timer expires earlier than the analysis expects.
 #[test]
 fn timeout_after_ineffective_duplicate_acks_is_recognised() {
     for (recipe, packets, seed) in [

@@ -255,7 +255,7 @@ fn capture_away_from_sender_hides_window() {
 
 #[test]
 fn offloaded_segments_do_not_look_application_limited() {
-    // With an MSS of 1460, segments have 1448 bytes. The packets contain three, two and one of them.
+    // With an MSS of 1460, segments have 1448 bytes. The packets contain three, two and one segments.
     let mut d = Diagram::with_timestamps();
     let (mut at, mut next) = (0.0, 1);
     for _ in 0..10 {

@@ -166,7 +166,7 @@ fn receiver_capture_agrees_with_sender_capture() {
         assert_eq!(at_receiver.data_packets + lost, at_sender.data_packets, "{recipe}");
         let again = [at_sender, at_receiver].map(|direction| &direction.retransmissions);
         // Every loss is a hole in this capture until its retransmission arrives. Losses after the last
-        // captured segment are not visible, and lost retransmissions never arrive.
+        // captured segment are invisible. Lost retransmissions never arrive.
         let (arrived, holes) = (again[0].packets - run.lost_copies, run.lost - run.lost_copies);
         assert!((arrived - 3..=arrived).contains(&again[1].packets), "{recipe}: {again:?}");
         assert!((holes - 3..=holes).contains(&again[1].lost_before_capture), "{recipe}: {again:?}");

@@ -1,4 +1,4 @@
-//! Unusual situations, as they occur in real captures.
+//! Unusual situations of real captures.
 
 use super::*;
 
@@ -384,7 +384,7 @@ fn resegmented_data_after_timeout_belongs_to_timeout() {
     let mut d = Diagram::new();
     d.burst(0.0, 1..5001);
     d.sack(0.1, 1, &[4001..5001]);
-    // Pieces of 400 bytes replace segments of 1000 bytes, without an ACK between them.
+    // Pieces of 400 bytes replace segments of 1000 bytes, without an ACK in between.
     for start in (1..4001).step_by(400) {
         d.data(1.0, start..start + 400);
     }
@@ -400,7 +400,7 @@ fn immediate_segments_into_closed_window_are_not_probes() {
     d.ack(0.1, 2001).window = 0;
     d.burst(0.1001, 2001..5001);
     assert_eq!(d.findings().retransmissions.window_probes, 0);
-    // A packet that is sent some time later is a probe, whatever its size.
+    // A packet of any size that is sent some time later is a probe.
     let mut d = Diagram::with_window(2000);
     d.burst(0.0, 1..2001);
     d.ack(0.1, 2001).window = 0;

@@ -25,7 +25,7 @@ pub(super) const FULL: f64 = 0.8;
 /// Share of the bottleneck's rate below which the link is mostly idle.
 const BUSY: f64 = 0.4;
 /// Minimum number of round trips with a constant flight. A congestion window that nothing limits grows in
-/// each of them.
+/// every round trip.
 const MIN_CONSTANT: u64 = 15;
 
 pub(super) struct Facts<'a> {
@@ -105,7 +105,7 @@ impl<'a> Facts<'a> {
         (self.findings.seconds - self.findings.active_seconds).max(0.0)
     }
 
-    /// Returns whether the data stopped within a message, as seen from the receiver, and did not continue.
+    /// Returns whether, at the receiver, the data stopped within a message and did not continue.
     pub(super) fn falls_silent(&self) -> bool {
         let is_ended_by_sender = match self.findings.close {
             Close::Open => false,

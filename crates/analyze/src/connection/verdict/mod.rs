@@ -23,8 +23,8 @@ const CLEAR: f64 = 0.6;
 const MENTIONED: f64 = 0.15;
 /// Minimum silence, as a share of the time, of an outage. The sender needs a while afterwards to recover.
 const OUTAGE: f64 = 0.15;
-/// Number of timeouts without any answer after which the path counts as dead. Random loss of one packet in
-/// ten causes three in a row once in a thousand times.
+/// Number of timeouts without any answer after which the path counts as interrupted for good. Random loss of
+/// one packet in ten causes three in a row once in a thousand times.
 const UNANSWERED: u64 = 3;
 /// Number of repetitions of a pattern that is not a coincidence.
 const REPEATED: u64 = 3;
@@ -42,7 +42,8 @@ const PROMPT: f64 = 0.05;
 struct Candidate {
     cause: Cause,
     share: f64,
-    /// Its rank among the causes: the share, or more if it disturbs the rest of the time as well.
+    /// The candidate's rank among the causes: the share, or more if the cause also disturbs the rest of the
+    /// time.
     weight: f64,
     ceiling: Option<f64>,
     evidence: Vec<u64>,

@@ -4,8 +4,8 @@ use super::facts::{FULL, Facts};
 use super::{Candidate, ONE_FLIGHT, OUTAGE, REPEATED};
 use crate::connection::findings::{Cause, RoundTripFindings};
 
-/// Weight of a disturbance that takes a considerable share of the time. The sender recovers for a while after it,
-/// and without it, the rest of the transfer would be ordinary.
+/// Weight of a disturbance that takes a considerable share of the time. The sender needs a while to recover,
+/// and the rest of the transfer is ordinary.
 const DISTURBING: f64 = 0.8;
 /// Seconds of queueing delay from which a queue is a problem for other traffic (bufferbloat), and the same as
 /// a multiple of the minimum round trip. Both are needed: a queue of one bandwidth-delay product is usual.
@@ -49,7 +49,7 @@ const MIN_POLICED: u64 = 15;
 const RUNS_PER_EPISODE: f64 = 2.5;
 /// Contiguous groups per episode from which losses are not a single burst.
 const SEVERAL_RUNS: f64 = 1.6;
-/// Weight of a cause that another one would explain as well.
+/// Weight of a cause if another cause is an equally good explanation.
 const UNCLEAR: f64 = 0.3;
 const LOST_PER_RUN: f64 = 1.4;
 
@@ -81,9 +81,9 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 fn outage(facts: &Facts<'_>) -> Option<Candidate> {
     let outages = &facts.data.outages;
     let share = facts.share(outages.seconds);
-    // Random losses also cause single long silences, but many other losses as well.
+    // Random losses also cause single long silences, but together with many other losses.
     let others = facts.data.retransmissions.timeouts.saturating_sub(4 * outages.count);
-    // So do lost ACKs.
+    // Lost ACKs cause silences too.
     let loses_acks = facts.rounds.is_some_and(|rounds| lost_acks(facts, rounds, share).is_some());
     if outages.count == 0 || share < OUTAGE || others > 4 * outages.count || loses_acks {
         return None;
@@ -93,7 +93,7 @@ fn outage(facts: &Facts<'_>) -> Option<Candidate> {
 
 fn spurious_timeouts(facts: &Facts<'_>) -> Option<Candidate> {
     let found = &facts.data.retransmissions;
-    // In an outage, most of the flight is lost as well.
+    // In an outage, most of the flight is also lost.
     let is_rule = found.spurious.timeouts > 0 && found.spurious.timeouts * 4 >= found.timeouts;
     // While the path holds packets, the timer expires several times for the same segment.
     // The receiver does not see the timers.
@@ -157,8 +157,8 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
     is_slow_start(facts).then(|| Candidate::new(Cause::SlowStart, share)).into_iter().collect()
 }
 
-/// Returns whether a sender that reacts late to ACKs explains the delay, seen from the receiver. A sender with a
-/// small buffer may wait until most of its flight is acknowledged.
+/// Returns whether a sender that reacts late to ACKs explains a delay measured at the receiver. A sender with
+/// a small buffer may wait until most of its flight is acknowledged.
 fn is_late_sender(facts: &Facts<'_>, rounds: &RoundTripFindings, delay: f64) -> bool {
     let flight = rounds.constant_flight_bytes.unwrap_or(0.0) * 8.0;
     let at_bottleneck = rounds.bottleneck_bit_per_s.map_or(0.0, |rate| flight / rate);
@@ -237,8 +237,8 @@ fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Optio
     (lost >= ACK_LOSS * all).then(|| Candidate::new(Cause::AckLoss, share))
 }
 
-/// Returns the cause of losses without a queue. Bursts on a radio link are contiguous. If segments pass between
-/// the losses of an episode, a policer is possible as well.
+/// Returns the cause of losses without a queue. Bursts on a radio link are contiguous. If segments pass
+/// between the losses of an episode, a policer is also possible.
 fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
     let (lost, episodes, runs) =
         (rounds.lost_segments as f64, rounds.loss_episodes as f64, rounds.loss_runs as f64);

@@ -3,7 +3,8 @@
 use super::*;
 use aircaptures::problem::Problem;
 
-/// The headers of a SYN have 60 bytes. All other packets have 52 bytes of headers, 12 of them options.
+/// The headers of a SYN have 60 bytes. All other packets have 52 bytes of headers, including 12 bytes of
+/// options.
 #[test]
 fn cut_payload_is_not_reported_but_cut_options_are() {
     let run = run(LOSSY, "newreno", 100_000);

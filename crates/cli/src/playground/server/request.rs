@@ -1,4 +1,4 @@
-//! Requests (RFC 9112), and the answers to them.
+//! Requests (RFC 9112), and their answers.
 
 use std::net::IpAddr;
 

@@ -51,8 +51,8 @@ impl Slot {
         if open.entries.len() >= slots.max {
             let known: Vec<_> = open.entries.iter().map(|entry| (entry.address, entry.has_request)).collect();
             if let Some(at) = connection_to_close(&known) {
-                // The thread that serves it sees the end of the connection. An error means that the client
-                // has closed it already.
+                // The thread that serves this connection notices the end. An error means that the client has
+                // already closed the connection.
                 let _ = open.entries.remove(at).stream.shutdown(Shutdown::Both);
             }
         }

@@ -11,8 +11,8 @@ pub(super) struct AckState {
 }
 
 /// The most recent ACKs. An ACK takes effect when it has reached the sender and the data that it triggers has
-/// come back to the capture point. They cover one round trip, so with 32 entries their times are exact to a
-/// twenty-eighth of it.
+/// come back to the capture point. The entries cover one round trip, so with 32 entries their times are exact
+/// to 1/28 of the round trip.
 #[derive(Clone, Debug)]
 pub(super) struct AckHistory<const ENTRIES: usize> {
     entries: [AckState; ENTRIES],

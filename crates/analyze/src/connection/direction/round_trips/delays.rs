@@ -2,7 +2,8 @@
 
 /// The narrowest distinguished delay in nanoseconds.
 const SHORTEST: f64 = 250_000.0;
-/// Bins of the distribution. Each is √2 times as wide as the one before, so the last one begins at 190 s.
+/// Bins of the distribution. Each bin is √2 times as wide as the previous one, so the last one begins at 190
+/// s.
 const BINS: usize = 40;
 
 /// How long the delay had which value. Quantiles have an error of at most 20 %.

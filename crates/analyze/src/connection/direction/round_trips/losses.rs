@@ -1,4 +1,4 @@
-//! Loss episodes: their sizes, the queue at their beginning, and whether a token bucket explains them.
+//! Loss episodes: their sizes, the queue at their beginning, and their explanation by a token bucket.
 
 use std::ops::Range;
 
@@ -10,10 +10,11 @@ const POINTS: usize = 128;
 /// Number of episodes whose queueing delays are remembered.
 const EPISODES: usize = 32;
 
-/// Nanoseconds between drops in close succession. The flights of longer round trips have pauses between them.
+/// Nanoseconds between drops in close succession. With longer round trips, a longer pause separates the
+/// flights.
 const MAX_BETWEEN: i64 = 30_000_000;
 
-/// A lost segment: when it was sent, and the bytes that had passed before it.
+/// A lost segment: its send time, and the bytes that had passed earlier.
 #[derive(Clone, Copy, Debug)]
 struct LostSegment {
     at: i64,

@@ -43,7 +43,7 @@ const SLOW_START_GROWTH: f64 = 1.2;
 /// Relative change of the flight between rounds that still counts as constant.
 const FLAT: f64 = 0.1;
 
-/// The current round trip. It ends when the sender learns that data sent in it has arrived.
+/// The current round trip. It ends when the sender learns that data of this round trip has arrived.
 #[derive(Clone, Debug)]
 struct Round {
     began: i64,
@@ -55,7 +55,7 @@ struct Round {
     is_idle: bool,
     has_loss: bool,
     is_marked: bool,
-    /// Minimum delays in nanoseconds: to the receiver and back, to the sender and back, and one way.
+    /// Minimum delays in nanoseconds, to the receiver and back, to the sender and back, and one way.
     rtt: i64,
     echo: i64,
     one_way: [i64; 2],
@@ -152,7 +152,7 @@ impl AckIds {
 pub(super) struct RoundTrips {
     round: Round,
     previous_flight: u32,
-    /// The flight before a pause, until the first round after it has ended.
+    /// The flight before a pause, until the end of the first round after the pause.
     before_pause: Option<u32>,
     history: Option<Box<AckHistory<32>>>,
     /// The same ACKs, until they have passed the queue of the data.
@@ -183,7 +183,7 @@ pub(super) struct RoundTrips {
     marked: Sum,
     recent_queue: [i64; 2],
     max_queue: i64,
-    /// The one-way delay of the last packet, and the longer one of those around the last gap.
+    /// The one-way delay of the last packet, and the longer of the two delays around the last gap.
     last_delay: i64,
     max_delay: i64,
     gap_delay: i64,
@@ -208,7 +208,7 @@ fn shortest_queue(round_trip: i64) -> i64 {
 pub(super) struct Sent {
     pub(super) range: Range<u64>,
     pub(super) is_new: bool,
-    /// The end of the data sent before it.
+    /// The end of the data sent earlier.
     pub(super) sent_before: u64,
 }
 
@@ -289,7 +289,7 @@ impl RoundTrips {
     fn queue_at_loss(&self, base_rtt: i64, share: f64, least: i64) -> QueueAtLoss {
         let recent = self.recent_queue[0].max(self.recent_queue[1]);
         let delay = if share <= 0.5 { self.last_rtt - base_rtt } else { self.gap_delay };
-        // A queue that overflows is nearly as long as it ever is.
+        // An overflowing queue is nearly at its maximum length.
         QueueAtLoss { is_long: recent >= least && recent * 2 >= self.max_queue, delay }
     }
 

@@ -33,7 +33,7 @@ impl DirectionAnalysis {
         known.unwrap_or(AckState { at: 0, una: round_trips.first_byte, edge: None })
     }
 
-    /// Processes a packet with data, after it was added to the flight.
+    /// Processes a packet with data that was just added to the flight.
     pub(in crate::connection::direction) fn observe_data(
         &mut self,
         context: &PacketContext,
@@ -187,7 +187,7 @@ impl DirectionAnalysis {
         let (max, una) = (self.flight.max, self.una());
         let Some(round_trips) = self.round_trips.as_mut() else { return };
         if range.end <= una {
-            // It had arrived.
+            // The segment had arrived.
             return;
         }
         let sent_at = match first {

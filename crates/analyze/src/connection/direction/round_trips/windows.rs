@@ -12,7 +12,8 @@ pub(super) struct Windows {
     pub(super) rounds: Vec<Round>,
     current: Current,
     previous_flight: u32,
-    /// The end of the data sent when a loss was detected, until the data before it has been acknowledged.
+    /// The end of the data sent when a loss was detected. `None` once all data before this offset is
+    /// acknowledged.
     recover: Option<u64>,
     after_timeout: bool,
 }
@@ -21,7 +22,7 @@ pub(super) struct Windows {
 #[derive(Clone, Debug, Default)]
 struct Current {
     began: i64,
-    /// The end of the data sent before it.
+    /// The end of the data sent before this round trip.
     end: u64,
     flight: u32,
     acked: u64,
