@@ -1,9 +1,8 @@
 //! The playground in Chromium, compared with the same work in native code: many runs, and the time
 //! until the first picture.
 //!
-//! `cargo bench --bench playground [-- ROUNDS]`. The page comes from the program `airtcp` in
-//! `AIRTCP_PROGRAMS`, or from the one next to this executable. The native side runs the same core
-//! in this process.
+//! `cargo bench --bench playground [-- ROUNDS]`. The program `airtcp` in `AIRTCP_PROGRAMS`, or next to this
+//! executable, writes the page. The native side runs the same core in this process.
 
 use std::path::PathBuf;
 use std::process::Command;

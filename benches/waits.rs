@@ -3,8 +3,8 @@
 //!
 //! `cargo bench --bench waits [-- ROUNDS [WHAT]]` runs the rows whose names begin with WHAT. The
 //! programs are those in `AIRTCP_PROGRAMS`, or next to this one. `AIRTCP_BEFORE=DIRECTORY` also
-//! measures the programs of another build: each round runs both in turn. `demo` needs root, and is
-//! skipped without it.
+//! measures the programs of another build: each round runs both in turn. `demo` needs root, and is skipped
+//! without root privileges.
 
 use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};

@@ -225,7 +225,7 @@ fn ours(what: &str, numbers: &[u64]) -> Command {
     command
 }
 
-/// Prints the values of each simulator, and the ratios of our values to the others' in the same rounds.
+/// Prints the values of each simulator, and the ratios of our values to each simulator's in the same rounds.
 fn table(what: &str, results: &[Samples], of: fn(&Sample) -> f64) {
     println!("{what}");
     let values: Vec<Vec<f64>> = results.iter().map(|(_, samples)| samples.iter().map(of).collect()).collect();

@@ -2,9 +2,9 @@
 # Fuzzes each target for SECONDS: `fuzz/fuzz.sh SECONDS TARGET…`. libFuzzer stores interesting inputs in
 # fuzz/corpus/TARGET, from which the next run continues, and failing inputs in fuzz/artifacts/TARGET.
 #
-# A stable compiler is enough: the crate libfuzzer-sys contains libFuzzer, which needs a C++ compiler, and the
-# coverage counters come from an LLVM pass that every rustc has. (cargo-fuzz needs a nightly compiler, and
-# also uses AddressSanitizer.)
+# A stable compiler is enough: the crate libfuzzer-sys contains libFuzzer, which needs a C++ compiler, and an
+# LLVM pass that every rustc has adds the coverage counters. (cargo-fuzz needs a nightly compiler, and also
+# uses AddressSanitizer.)
 set -eu
 
 seconds=$1
@@ -23,7 +23,7 @@ for name in "$@"; do
 done
 mkdir -p "$directory/logs"
 export seconds directory target
-# One target per core. A hang is a failure, and so is unbounded memory growth.
+# One target per core. A hang and unbounded memory growth are failures.
 fuzz='
     name=$1
     mkdir -p "fuzz/corpus/$name" "fuzz/artifacts/$name"

@@ -57,8 +57,8 @@ ended() {
     done
 }
 
-# The node's slurmd is the first process of a PID namespace, so the kernel kills all others with it. Each node
-# has its own namespace and can fail alone.
+# The node's slurmd is the first process of a PID namespace, so its end kills all other processes of the node.
+# Each node has its own namespace and can fail alone.
 node() { started "$1" unshare --pid --fork --kill-child=KILL --mount-proc slurmd -D -N "$1"; }
 idle() { [ "$(timeout 2 sinfo --noheader --Node --nodes="$1" --format=%t 2>/dev/null)" = idle ]; }
 

@@ -188,7 +188,8 @@ fn busy_connection_stores_little_besides_its_data() {
     }
 }
 
-/// Background traffic that full queues drop takes no memory, however long no other packet enters the path.
+/// Background traffic that full queues drop takes no memory, even if no other packet enters the path for a
+/// long time.
 #[test]
 fn dropped_background_traffic_takes_no_memory() {
     let _counted = COUNTED.lock().unwrap();

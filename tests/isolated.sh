@@ -1,7 +1,7 @@
 #!/bin/sh
 # Cargo's test runner: runs a test program as root, in separate namespaces if it starts other programs.
 #   tests/isolated.sh PROGRAM ARGUMENT...
-# In its namespaces, a test sees only its own devices, sockets, processes and temporary files. Tests that look
+# In its namespaces, a test has only its own devices, sockets, processes and temporary files. Tests that look
 # for leftovers can therefore run in parallel, and every process that a test starts ends with the test, even
 # if the test is killed.
 set -eu

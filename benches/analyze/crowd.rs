@@ -48,7 +48,7 @@ pub(crate) fn capture(file: &Path, connections: u64) {
     ip(&server, &format!("link add wire type veth peer name wire netns {}", path.fixed.name()));
     for (namespace, address) in [(&server, "10.83.0.2"), (&path.fixed, "10.83.0.1")] {
         ip(namespace, &format!("address add {address}/24 dev wire"));
-        // Segmentation offload is off, so that the capture shows packets as they cross the path.
+        // Segmentation offload is off, so that the capture shows the packets that cross the path.
         ip(namespace, "link set wire up gso_max_segs 1");
     }
     ip(&server, "route add default via 10.83.0.1");

@@ -1,4 +1,4 @@
-//! A namespace with the server, and the measured proxies that forward to it.
+//! A namespace with the server and the measured proxies.
 
 #![expect(clippy::disallowed_methods, reason = "programs are given time to start and to end")]
 
@@ -105,7 +105,7 @@ impl Program {
     }
 }
 
-/// A required program or module is missing. The message says how to install it.
+/// A required program or module is missing. The message contains the command that installs it.
 #[derive(Debug)]
 pub(crate) struct Missing(String);
 

@@ -1,7 +1,7 @@
 //! Throughput of the userspace TCP, compared with the ceiling of its path, another userspace stack,
 //! and bare devices.
 //!
-//! Each round runs every candidate once, so that other load on the machine affects all of them.
+//! Each round runs every candidate once, so that other load on the machine affects all candidates.
 //! Each candidate creates its own namespaces and removes them afterwards.
 
 mod addresses;

@@ -1,7 +1,7 @@
 //! The null sender: packets without a TCP implementation. It is the upper bound for any userspace
 //! sender on this path.
 //!
-//! It completes a handshake, then keeps the receiver's window full with prebuilt segments. The
+//! The sender completes a handshake, then keeps the receiver's window full with prebuilt segments. The
 //! segments carry timestamps, as in an ordinary Linux flow. The only fields that it reads from
 //! incoming packets are ACK number and window. With offload, each write carries as many segments as
 //! fit into an IP packet.
@@ -145,7 +145,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads the ACKs that have arrived. Returns true if at least one of them is not old.
+    /// Reads the ACKs that have arrived. Returns true if at least one ACK is not old.
     fn read_acks(&mut self, test_bed: &TestBed) -> anyhow::Result<bool> {
         let mut any = false;
         while test_bed.tun.fill(&mut self.arriving)? {

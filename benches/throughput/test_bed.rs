@@ -77,8 +77,8 @@ impl TestBed {
     }
 }
 
-/// Pause of the receiver after it has read everything. At 10 Gbit/s a sixteenth of its buffer fills in this time. A
-/// blocking `recv` would wake the thread for every other segment, in the middle of the sender's `write`.
+/// Pause of the receiver after each complete read. At 10 Gbit/s a sixteenth of its buffer fills in this time.
+/// A blocking `recv` would wake the thread for every other segment, in the middle of the sender's `write`.
 const READ_PAUSE: std::time::Duration = std::time::Duration::from_micros(200);
 
 /// A thread that accepts one connection and discards its data. Dropping the receiver ends the thread.

@@ -1,5 +1,5 @@
-//! Frames of every link type: packets in nested tunnels, fragmented, with modified and truncated
-//! bytes, and frames of arbitrary bytes.
+//! Frames of every link type. Packets are in nested tunnels, fragmented, or have modified and truncated
+//! bytes. Other frames consist of arbitrary bytes.
 //!
 //! In all cases, a packet is not longer than the frame on the wire. If a shorter capture of the
 //! same frames yields a packet, its length is the same. Every frame is counted once.
@@ -29,7 +29,7 @@ const LINKS: [i32; 24] = [
     0, 1, 9, 11, 12, 14, 50, 51, 100, 101, 104, 105, 108, 109, 113, 117, 127, 192, 204, 228, 229, 239, 242,
     276,
 ];
-/// NFLOG: packet lengths come from the IP header alone.
+/// NFLOG: the IP header alone determines packet lengths.
 const NFLOG: i32 = 239;
 const RAW: u32 = 101;
 

@@ -1,4 +1,4 @@
-//! Arbitrary text as a packetdrill script. It passes, or the error says what is wrong.
+//! Arbitrary text as a packetdrill script. The script passes, or the error describes the fault.
 //!
 //! The script is in a directory that does not exist, so includes and helper programs are not found.
 

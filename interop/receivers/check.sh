@@ -14,7 +14,8 @@ inside() {
     forward() { nsenter --target "$forwarder" --net "$@"; }
     until [ "$(readlink /proc/$forwarder/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
 
-    # No segmentation offload: losses must hit single packets, as on a radio link, and not segments of 64 kB.
+    # No segmentation offload, because losses must hit single packets, as on a radio link, and not segments of
+    # 64 kB.
     ip link add veth0 gso_max_segs 1 type veth peer name veth1 netns "$forwarder"
     ip addr add 192.0.2.1/24 dev veth0
     ip link set veth0 up
@@ -85,7 +86,7 @@ built=${AIRTCP_RECEIVERS:-$here/../../target/receivers}
 scratch=$(mktemp -d)
 run=''
 trap 'rm -rf "$scratch"' EXIT
-# The end of unshare kills its child, and with it the whole PID namespace.
+# The end of unshare kills its child and the whole PID namespace.
 trap 'trap "" TERM; [ -z "$run" ] || { kill -KILL "$run"; wait "$run" || true; }; exit 143' HUP INT TERM
 
 # Prints the digest of the received data.

@@ -1,4 +1,5 @@
-//! Captures: the analysis, its plots and pages, and the Wireshark plug-in, compared with other tools.
+//! Captures: tests of the analysis, its plots and pages, and the Wireshark plug-in, compared with other
+//! tools.
 
 mod analyze;
 mod page;

@@ -1,4 +1,4 @@
-//! The HTML report in a browser: it loads, draws the trace, and responds to input.
+//! The HTML report in a browser, which must load, draw the trace and respond to input.
 
 use std::fs;
 use std::path::Path;
@@ -270,7 +270,7 @@ fn check_shift_drag_and_overview(browser: &mut Browser) {
 }
 
 fn check_pointer_explains_packet(browser: &mut Browser) {
-    // Frame 801 is the first retransmission, because 400 segments and 400 ACKs come before it.
+    // Frame 801 is the first retransmission, after 400 segments and 400 ACKs.
     let trace = transfer(400, 5 * MILLISECOND);
     let resent = trace.segments.iter().find(|segment| segment.sending == Sending::Fast).unwrap();
     let place = browser.eval(&format!(
@@ -299,7 +299,8 @@ fn check_pointer_explains_packet(browser: &mut Browser) {
     assert_eq!(browser.eval("document.querySelector('.note').hidden"), true);
 }
 
-/// Adds states to a trace: fast recovery, a timeout during it, another timeout, and an ECN echo.
+/// Adds four states to a trace: fast recovery, a timeout during this recovery, another timeout, and an ECN
+/// echo.
 pub(crate) fn with_states(mut trace: Trace) -> Trace {
     let states =
         [(350, 700, "recovery"), (700, 900, "restarted"), (900, 1100, "restarted"), (1500, 1900, "reduced")];

@@ -29,7 +29,7 @@ fn forty_runs(name: &str) -> Written {
     Written::with_chart(name, runs.collect(), Some(chart))
 }
 
-/// The top and the bottom of an element in the window, without scrolling to it.
+/// The top and the bottom of an element in the window, without scrolling.
 fn vertical_extent(browser: &mut Browser, element: &str) -> (f64, f64) {
     let ends =
         browser.eval(&format!("(({{ top, bottom }}) => [top, bottom])({element}.getBoundingClientRect())"));
@@ -147,7 +147,7 @@ fn check_chart_compares_and_selects_senders(browser: &mut Browser) {
     assert_eq!(browser.eval("document.querySelectorAll('tr.shown').length"), 10);
     assert_eq!(browser.eval("document.querySelector('.sender:nth-child(3)').ariaPressed"), "true");
     assert_eq!(browser.eval("document.querySelector('.sender:nth-child(1)').ariaPressed"), "false");
-    // The keyboard works as well.
+    // The keyboard also works.
     browser.eval("document.querySelector('.sender:nth-child(4)').focus()");
     browser.key("Enter");
     assert_eq!(browser.eval(SHOWN), "4,8,12,16,20,24,28,32,36,40");
@@ -226,7 +226,7 @@ fn phone_layout_fits_and_supports_touch() {
     assert!(browser.text(".note").contains("fast retransmission"), "{}", browser.text(".note"));
     assert_eq!(browser.eval("document.querySelector('.note').hidden"), false, "the note stays after the tap");
 
-    // Two fingers zoom in. After one of them is lifted, the other one moves the view and does not open a
+    // Two fingers zoom in. After one finger is lifted, the other finger moves the view and does not open a
     // note.
     let [left, top, ..] = browser.rect(".stage");
     let touch = |browser: &mut Browser, kind: &str, fingers: &[(u32, f64)]| {
@@ -330,7 +330,7 @@ fn check_idle_periods_fold_on_request(browser: &mut Browser) {
     browser.key("0");
     assert_eq!(drawn(browser), before);
     assert_eq!(browser.text("#folds"), "");
-    // The page says so if it cannot fold any idle period.
+    // The page reports that it cannot fold any idle period.
     click(browser, "document.querySelector('tbody tr:nth-child(2)')");
     browser.key("i");
     assert_eq!(browser.text("#folds"), "no silence is long enough to fold");

@@ -1,4 +1,5 @@
-//! The contents of a page: its commands, the output that it shows, and the commands that it mentions.
+//! The contents of a page: its commands, the output of these commands, and the commands that the text
+//! mentions.
 
 /// A parsed page.
 #[derive(Debug, Default)]
@@ -12,7 +13,7 @@ pub(crate) struct Page {
     pub(crate) errors: Vec<String>,
 }
 
-/// A command as it is typed.
+/// A command in its typed form.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) line: usize,

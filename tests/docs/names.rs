@@ -86,7 +86,7 @@ impl Known {
             Some("make") => return check_make_targets(&words[1..]),
             Some("cargo") => return self.check_cargo_targets(&words[1..]),
             Some(script) if script.contains('/') && (script.ends_with(".sh") || script.ends_with(".py")) => {
-                // `./` refers to the directory of the page, after the user has changed to it.
+                // `./` refers to the directory of the page, to which the user has changed.
                 let exists = script.starts_with("./") || repository().join(script).exists();
                 return if exists { Ok(()) } else { Err("the script does not exist".to_owned()) };
             }
@@ -202,8 +202,8 @@ impl Help {
     }
 }
 
-/// Returns whether the program accepts a word that its help does not list. The program rejects unknown words
-/// before it handles `--help`.
+/// Returns whether the program accepts a word that its help does not list. The program handles `--help` only
+/// after it has checked all words.
 fn is_hidden(path: &[String], word: &str) -> Result<bool, String> {
     let output = Command::new(program(&path[0])).args(&path[1..]).args([word, "--help"]).output();
     let output = output.map_err(|error| format!("{}: {error}", path[0]))?;

@@ -1,7 +1,7 @@
 //! Runs the commands of a page as a user would after cloning the repository: in one shell, in order, as root.
 //!
-//! Each page has separate namespaces (network, mounts, processes), so its processes and settings end with it. A page sees the repository read-only, and a copy of `docs`, because some
-//! commands write there.
+//! Each page has separate namespaces (network, mounts, processes), so its processes and settings end with the
+//! page. A page gets the repository read-only, and a copy of `docs`, because some commands write there.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Errors that `airtcp lab` reports: invalid options, missing programs and permissions, and a full disk.
+//! Errors that `airtcp lab` reports, for invalid options, missing programs and permissions, and a full disk.
 
 use std::fs;
 use std::process::Command;

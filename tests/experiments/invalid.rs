@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::processes::{LabProcess, wait_for};
 use crate::scratch::{Scratch, succeeded};
 
-/// Installs an `airtcp` next to an `airlink` that runs `after` in a shell before it exits. `$code` is the
+/// Installs an `airtcp` next to an `airlink` whose last action is to run `after` in a shell. `$code` is the
 /// exit code of the real `airlink`.
 fn airtcp_with_airlink_and_then(scratch: &Scratch, after: &str) -> PathBuf {
     let (copy, wrapper) = (scratch.0.join("airtcp"), scratch.0.join("airlink"));
@@ -24,8 +24,8 @@ fn airtcp_with_airlink_and_then(scratch: &Scratch, after: &str) -> PathBuf {
     copy
 }
 
-/// Installs an `airlink` that reports late packets in its first `late_runs` runs and none in the others, however
-/// busy the machine is.
+/// Installs an `airlink` that reports late packets in its first `late_runs` runs and none in later runs, even
+/// on a busy machine.
 fn late_airlink(scratch: &Scratch, late_runs: u32) -> PathBuf {
     let count = scratch.path("count");
     fs::write(&count, "").unwrap();

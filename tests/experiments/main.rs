@@ -1,4 +1,4 @@
-//! The lab: real hosts, an emulator in a separate process, and complete cleanup.
+//! The lab, with real hosts, an emulator in a separate process, and complete cleanup.
 
 mod demo;
 mod errors;

@@ -1,5 +1,5 @@
-//! The processes of a lab: complete cleanup after any of them is killed, labs that run at the same time, and
-//! `airtcp lab shell`.
+//! The processes of a lab. Tests of the complete cleanup after the death of any process, of labs that run at
+//! the same time, and of `airtcp lab shell`.
 
 #![expect(clippy::disallowed_methods, reason = "another program is waited for")]
 
@@ -71,7 +71,7 @@ pub(crate) enum LabProcess {
 }
 
 impl LabProcess {
-    /// Its process ID, once it exists.
+    /// The ID of the process, once the process exists.
     pub(crate) fn pid(self, lab: u32) -> Option<i32> {
         let matches = |line: &str| match self {
             Self::Lab => false,

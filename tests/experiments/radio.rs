@@ -1,4 +1,4 @@
-//! RLC settings affect this kernel's TCP over TUN devices as they do in virtual time.
+//! RLC settings affect this kernel's TCP over TUN devices in the same way as in virtual time.
 
 use std::path::Path;
 
@@ -86,7 +86,8 @@ fn mean(transfers: &[Transfer], value: impl Fn(&Transfer) -> f64) -> f64 {
     transfers.iter().map(value).sum::<f64>() / transfers.len() as f64
 }
 
-/// With a Timer_Status_Prohibit ten times as long, status reports are rarer, and damaged PDUs wait for them.
+/// With a Timer_Status_Prohibit ten times as long, status reports are rarer, and damaged PDUs wait for a
+/// status report.
 #[test]
 #[ignore = "nightly: half a minute of real transfers over a radio link"]
 fn longer_tsp_costs_kernel_like_virtual_time() {

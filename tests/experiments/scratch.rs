@@ -1,5 +1,5 @@
-//! Helpers for the tests of `airtcp lab`: a temporary directory, the command that writes into it, and checks
-//! of its results.
+//! Helpers for the tests of `airtcp lab`, such as a temporary directory, the command that writes into it, and
+//! checks of its results.
 
 use std::fs;
 use std::path::Path;

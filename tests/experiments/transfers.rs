@@ -90,7 +90,7 @@ fn simultaneous_directions_have_separate_goodputs() {
 
 // ----- several connections -----
 
-/// Jain's fairness index of the bytes that the connections carried while all of them were sending.
+/// Jain's fairness index of the bytes that the connections carried while all were sending.
 fn jain(shares: &[f64]) -> f64 {
     let (sum, squares): (f64, f64) = (shares.iter().sum(), shares.iter().map(|it| it * it).sum());
     sum * sum / (shares.len() as f64 * squares)
@@ -118,8 +118,8 @@ fn several_connections_have_one_goodput_and_fairness_index() {
         assert!((1.0 / 3.0..=1.0).contains(&fairness), "{fairness}");
     }
     for row in rows(&report) {
-        // Three connections over one path are one run, not three. A run that a busy machine disturbs
-        // does not count, and a row without valid runs has no mean.
+        // Three connections over one path are one run, not three. A run that a busy machine disturbs does not
+        // count. A row without valid runs lacks a mean.
         let counted = row["counted"].as_u64().unwrap();
         assert!(counted <= 2, "{row}");
         for mean in [&row["kbit_per_s"], &row["fairness"]] {
@@ -143,7 +143,7 @@ fn several_connections_have_one_goodput_and_fairness_index() {
 fn competitor_shares_path_in_timed_transfer() {
     let scratch = Scratch::new("beside");
     let options = ["--recipe", "newreno", "--sender", "linux:reno", "--competitor", "linux:cubic"];
-    // Long enough for both to run at the same time for a while, even if one of them starts late.
+    // Long enough for both transfers to run at the same time for a while, even if one starts late.
     let (run, report) =
         scratch.run_lab(&[&options[..], &["--for", "3s", "--runs", "2", "--jobs", "2"]].concat());
     assert_eq!((&report["bytes"], &report["asked"]["seconds"]), (&Value::Null, &3.0.into()));
@@ -166,10 +166,10 @@ fn competitor_shares_path_in_timed_transfer() {
             (share - tested / (tested + competing)).abs() < 1e-9 && tested > 0.0 && competing > 0.0,
             "{transfer}"
         );
-        // Both share one path with 4 Mbit/s, and send at the same time for at most 3 s. The first one has all
-        // of it until the other one starts.
+        // Both share one path with 4 Mbit/s, and send at the same time for at most 3 s. The first one has the
+        // whole path until the other one starts.
         assert!((tested + competing) * 8.0 / 3.0 / 1e3 < 4100.0, "{transfer}");
-        // Two kernel senders share the kernel's counters, so the counts cannot be attributed to one of them.
+        // Two kernel senders share the kernel's counters, so the counts cannot be attributed to one sender.
         assert_eq!(transfer["repair"].is_null(), transfer["sender"] == "linux:reno", "{transfer}");
     }
     let (heading, newreno) = row(&run, "newreno");
@@ -222,7 +222,7 @@ fn slow_receiver_closes_window_and_transfer_stays_valid() {
     assert!(run.stdout.contains("to linux, which reads at most 100 kB/s"), "{}", run.stdout);
     for transfer in transfers(&report) {
         assert_exact(transfer);
-        // The last window may be acknowledged before it is read.
+        // The kernel may acknowledge the last window before the application reads it.
         let goodput = number(transfer, "/kbit_per_s");
         assert!((300.0..2000.0).contains(&goodput), "not the path's 4 Mbit/s: {transfer}");
         assert!(number(transfer, "/capture/closed_windows") >= 1.0, "{transfer}");
@@ -267,7 +267,7 @@ fn data_difference_names_first_byte_and_packets() {
         failure.contains(&format!("byte at offset 50000 is {received:#04x}, expected {expected:#04x}")),
         "{failure}"
     );
-    // Both captures contain the byte as it was sent, so neither the sender nor the path changed it.
+    // Both captures contain the original byte, so neither the sender nor the path changed it.
     assert!(failure.ends_with("so the receiver changed or lost it"), "{failure}");
     for (side, file) in [("left", "fixed.pcap"), ("arrived", "mobile.pcap")] {
         let packets = difference[side].as_array().unwrap();

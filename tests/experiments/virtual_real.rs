@@ -150,8 +150,8 @@ fn outcomes(path: &Path) -> (Outcomes, Vec<(i64, Direction)>) {
 const SENDER: u8 = 10;
 const RECEIVER: u8 = 100;
 
-/// The packets in a capture to one side. Some come from the sender's kernel, which answers late ACKs after
-/// the sender has exited.
+/// The packets in a capture to one side. The sender's kernel has sent some of these packets, because it
+/// answers late ACKs after the sender has exited.
 fn packets_to(path: &Path, to: u8) -> Vec<Vec<u8>> {
     let mut capture = Capture::open(path, None).unwrap();
     let mut packets = Vec::new();

@@ -183,12 +183,12 @@ fn transitions(trace: &[Decision]) -> Vec<Transition> {
 }
 
 /// Checks that a loss event reduces the window only once. A loss event lasts until the data outstanding at
-/// its start is acknowledged. Losses found during that time without a timeout belong to it.
+/// its start is acknowledged. Losses found during that time without a timeout belong to the event.
 fn one_reduction_per_event(trace: &[Decision]) {
     let (mut event, mut radio_loss_at) = (None, None);
     for (index, decision) in trace.iter().enumerate() {
         match decision.what {
-            // A timeout means that a retransmission of this event was lost as well, which is a new loss.
+            // A timeout means that a retransmission of this event was also lost, which is a new loss.
             What::Timeout { .. } => event = None,
             What::Window { .. } if decision.question == Question::Undo => event = None,
             // A loss that was attributed to the radio link did not reduce the window.
@@ -207,8 +207,8 @@ fn one_reduction_per_event(trace: &[Decision]) {
     }
 }
 
-/// A recipe with an add-on makes the same decisions as the recipe without it while the input of that add-on
-/// is absent.
+/// A recipe with an add-on makes the same decisions as the plain recipe while the input of the add-on is
+/// absent.
 #[test]
 fn add_on_without_input_changes_no_decision() {
     let seeds = size(4, 20);

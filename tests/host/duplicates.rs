@@ -95,7 +95,7 @@ fn linux_drops_pending_dsack_after_half_close() {
     assert_eq!(next_blocks(&mut test), []);
 }
 
-/// RFC 2883 §4: the next ACK reports the duplicate, also if other segments arrive before it.
+/// RFC 2883 §4: the next ACK reports the duplicate, also if other segments arrive earlier.
 #[test]
 fn other_profiles_report_duplicate_in_next_ack() {
     let mut test = connected(Profile::default());

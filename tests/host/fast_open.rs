@@ -125,7 +125,7 @@ fn every_recipe_resends_refused_data_at_once() {
             let mut received = 0;
             while received < 3000 {
                 received += hosts.read(Peer::Right, served).len();
-                // Pacing may delay the data after it, and some recipes take any ACK for a loss.
+                // Pacing may delay the following data, and some recipes take any ACK for a loss.
                 if received == 1420 {
                     assert_eq!(hosts.pair.now - now, ONE_WAY * 3, "{name}: {recipe}");
                     let connection = hosts.pair.left.connection(id).unwrap();

@@ -1,4 +1,4 @@
-//! The handshake, and calls of the application before it is complete.
+//! The handshake, and calls of the application during the handshake.
 
 use airtcp::host::IoError;
 use airtcp::tcp::{SocketOptions, State};
@@ -21,7 +21,8 @@ fn syn_ack_offers_window_scale_of_zero() {
     assert_eq!(answer.options.window_scale, Some(0));
 }
 
-/// A host may take in several packets before it sends. An ACK of a SYN that has not been sent yet is refused.
+/// A host may process several packets before its first transmission. An ACK of a SYN that has not been sent
+/// yet is refused.
 #[test]
 fn ack_of_unsent_syn_is_refused() {
     // A host with the same seed uses the same initial sequence number.
@@ -51,8 +52,8 @@ fn syn_received_acks_unacceptable_segment() {
     assert_eq!((replies[0].flags, replies[0].seq, replies[0].ack), (ACK, 1, 1));
 }
 
-/// RFC 9293 §3.10.4: after CLOSE in SYN-RECEIVED, the FIN is sent once the connection is established,
-/// whichever segment establishes it. Later writes fail.
+/// RFC 9293 §3.10.4: after CLOSE in SYN-RECEIVED, the FIN is sent once any segment establishes the
+/// connection. Later writes fail.
 #[test]
 fn shutdown_in_syn_received_sends_fin_once_established() {
     for last in [Flags::SYN.with(ACK), ACK] {

@@ -1,4 +1,5 @@
-//! Hosts in memory, with packets passed directly between them: every recipe, every timer, and hostile peers.
+//! Hosts in memory that pass packets directly to each other. Tests of every recipe, every timer, and hostile
+//! peers.
 
 mod catalogue;
 mod changes;

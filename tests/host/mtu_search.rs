@@ -1,4 +1,4 @@
-//! Path MTU discovery without ICMP errors (RFC 4821), over paths that drop long packets silently.
+//! Path MTU discovery without ICMP errors (RFC 4821), over paths that drop long packets without an error.
 
 use airtcp::events::EventKind;
 use airtcp::host::ConnId;
@@ -231,7 +231,7 @@ fn lengths(out: &[Out]) -> Vec<u64> {
     out.iter().map(|out| out.len).collect()
 }
 
-/// Three duplicate ACKs report the loss of the probe. All of it is retransmitted, in segments that pass.
+/// Three duplicate ACKs report the loss of the probe. Its whole data is retransmitted, in segments that pass.
 #[test]
 fn lost_probe_is_retransmitted_in_parts() {
     let mut test = probing();

@@ -33,8 +33,8 @@ fn echo(out: &[Out]) -> Option<u32> {
     out.last()?.options.timestamps.map(|timestamps| timestamps.ecr)
 }
 
-/// RFC 7323 §5.5: a TS.Recent that is older than 24 days is invalid. No segment is refused because of it, and
-/// the next timestamp replaces it.
+/// RFC 7323 §5.5: a TS.Recent that is older than 24 days is invalid. No segment is refused because of the
+/// outdated TS.Recent, and the next timestamp replaces it.
 #[test]
 fn outdated_ts_recent_does_not_refuse_segments() {
     let syn_ack = with_timestamps(mss(1460), 0x7000_0000);
@@ -49,9 +49,9 @@ fn outdated_ts_recent_does_not_refuse_segments() {
 }
 
 /// The ACK of the original was lost, and a retransmission arrives. The default profile and Linux echo the
-/// timestamp of the retransmission, so that the sender can attribute the ACK to it (RFC 7323 §4.3). FreeBSD
-/// echoes the old timestamp. A forged copy with a timestamp from the future must not make later segments look
-/// old, except in Linux, which stores the timestamp (tcp_replace_ts_recent()).
+/// timestamp of the retransmission, so that the sender can attribute the ACK to the retransmission (RFC 7323
+/// §4.3). FreeBSD echoes the old timestamp. A forged copy with a timestamp from the future must not make
+/// later segments look old, except in Linux, which stores the timestamp (tcp_replace_ts_recent()).
 #[test]
 fn ack_of_retransmission_echoes_timestamp_per_profile() {
     for (name, echoed) in [("default", 1100), ("linux", 1100), ("freebsd", 100)] {
@@ -72,7 +72,7 @@ fn ack_of_retransmission_echoes_timestamp_per_profile() {
     }
 }
 
-/// A receiver that SACKs single bytes must not make the scoreboard grow without bound.
+/// The scoreboard stays bounded even if a receiver SACKs single bytes.
 #[test]
 fn scoreboard_has_no_more_ranges_than_segments() {
     let mut test = TestHost::connected("sack", profile("default"), sack(), 65_535);

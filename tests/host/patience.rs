@@ -89,7 +89,7 @@ fn user_timeout_ends_connection_with_pending_data() {
     let mut test = connected(patience);
     assert_eq!(test.shutdown_write().len(), 1);
     assert_eq!(wait_until_closed(&mut test).0, limit);
-    // Data that a closed window holds back, although the peer answers probes.
+    // Data that cannot be sent because the window is closed, although the peer answers probes.
     let mut test = connected(patience);
     test.segment(Flags::ACK, 1, 1, 0, 0);
     let began = test.now;

@@ -21,7 +21,7 @@ fn transfer(
     let mut plan = plan(profile, bytes);
     plan.options.send_buffer = buffers;
     plan.options.recv_buffer = Some(buffers);
-    // With a small buffer, the reader is slow as well.
+    // With a small buffer, the reader is also slow.
     plan.read_at_most = if buffers < 1 << 20 { 700 + seed as usize * 75 } else { buffers };
     let mut exchange = Exchange::new(pair(seed, recipe, profile, path), plan).unwrap();
     exchange.complete(Duration::from_secs(100_000)).unwrap_or_else(|error| panic!("{what}: {error}"));

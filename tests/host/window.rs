@@ -93,7 +93,7 @@ fn small_window_is_filled_after_override_timeout() {
     for profile_name in PROFILES {
         let mut test = TestHost::connected("newreno", profile(profile_name), mss(1460), 65_535);
         test.write(1000);
-        // The window is 300 bytes after it was 64 KiB.
+        // The window shrinks from 64 KiB to 300 bytes.
         assert!(test.segment(ACK, 1, 1001, 300, 0).is_empty());
         assert!(
             test.write(3000).is_empty(),

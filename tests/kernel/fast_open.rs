@@ -1,6 +1,6 @@
 //! TCP Fast Open (RFC 7413) with this kernel as client and as server.
 //!
-//! These tests create network namespaces. Without root privileges they fail and say so.
+//! The tests create network namespaces. Without root privileges they fail with this reason.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -91,8 +91,8 @@ fn client_resends_data_refused_by_new_key() {
     }
 }
 
-/// Connects with TCP_FASTOPEN_CONNECT and sends `data`. The SYN carries the beginning of it if the kernel has a
-/// cookie.
+/// Connects with TCP_FASTOPEN_CONNECT and sends `data`. The SYN carries the beginning of the data if the
+/// kernel has a cookie.
 fn send_from_kernel(namespace: &Namespace, server: SocketAddr, data: &[u8]) -> String {
     let family = if server.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let socket = namespace.enter(|| {

@@ -1,7 +1,7 @@
 //! Every algorithm against this kernel's receiver over a lossy link: airtcp, a TUN device, a router, airlink,
 //! another TUN device, and the kernel.
 //!
-//! These tests create network namespaces. Without root privileges they fail and say so.
+//! The tests create network namespaces. Without root privileges they fail with this reason.
 
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -132,7 +132,7 @@ fn first_byte(text: &str) -> Option<u64> {
     text.split_once("seq ")?.1.split_once(':')?.0.parse().ok()
 }
 
-/// A decision in a `-vv` log: its time, the offset that it concerns, and the line.
+/// A decision in a `-vv` log, with its time, the offset that it concerns, and the line.
 struct Decided<'a> {
     at: f64,
     offset: Option<u64>,
@@ -154,7 +154,7 @@ impl<'a> Decided<'a> {
     fn covers(&self, byte: u64) -> bool {
         let segments =
             self.line.split_once(" segments=").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
-        // SACKed segments may lie between them, so the end is not known.
+        // SACKed segments may lie between these segments, so the end is not known.
         self.offset.zip(segments).is_some_and(|(offset, segments): (u64, u64)| match segments {
             1 => offset == byte,
             _ => offset <= byte,
@@ -271,8 +271,8 @@ fn path_mtu_reduction_logs_old_and_new_values() {
     assert!(error.is_some() && error < at("path MTU from=1500 to=900"), "{}", ended.stderr);
 }
 
-/// The far end of the veth pair silently drops frames that exceed its MTU by more than the 4 bytes of a VLAN
-/// tag.
+/// The far end of the veth pair drops, without an error, frames that exceed its MTU by more than the 4 bytes
+/// of a VLAN tag.
 #[test]
 fn mtu_probing_passes_path_that_drops_long_packets() {
     let (router, far) = router_and_far_end("mtu 1500", "mtu 1200");

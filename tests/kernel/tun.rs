@@ -1,6 +1,6 @@
 //! `airtcp` with this kernel as its peer, over a TUN device in a new namespace.
 //!
-//! These tests create network namespaces. Without root privileges they fail and say so.
+//! The tests create network namespaces. Without root privileges they fail with this reason.
 
 #![expect(clippy::disallowed_methods, reason = "another program is given time")]
 
@@ -152,7 +152,7 @@ fn sink_verifies_files_and_stdin() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     assert!(String::from_utf8(output.stdout).unwrap().contains(&digest(&sent)));
-    // The digest of an empty stream is checked as well.
+    // The digest of an empty stream is also checked.
     run_in(&namespace, &["send", "--bytes=0", V4, "--verify", "--timeout=10s"]).success();
     let sink = sink.end().success();
     let digests: Vec<_> = sink.events("end").map(|end| end["sha256"].as_str().unwrap().to_owned()).collect();
@@ -317,7 +317,7 @@ fn reset_during_transfer_fails_run() {
         .enter(|| {
             let mut stream = TcpStream::connect("10.83.0.2:9000").unwrap();
             stream.write_all(b"half a").unwrap();
-            // Wait for the data, because a connection that is reset before it was accepted does not count.
+            // Wait for the data, because a connection that is reset before accept does not count.
             while file.read() != b"half a" {
                 std::thread::sleep(Duration::from_millis(5));
             }

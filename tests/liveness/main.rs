@@ -9,7 +9,7 @@
 //!    `reasons.toml` gives a reason.
 //!
 //! For a change, every single recipe and a few pairs and triples run in a sample of the cases. `make nightly`
-//! runs all of them. `AIRTCP_LIVENESS_SEED` draws other triples and other samples.
+//! runs all recipes in all cases. `AIRTCP_LIVENESS_SEED` draws other triples and other samples.
 //! `AIRTCP_LIVENESS_ONLY=sack+rack` runs one recipe with every profile on every path.
 
 mod path;
@@ -112,7 +112,7 @@ fn cases(recipe: &Recipe) -> impl Iterator<Item = Case> + use<'_> {
 }
 
 /// Returns the recipe's goodput as a fraction of the default recipe's. The geometric mean over the seeds
-/// keeps one seed with a long timer backoff from outweighing the others.
+/// keeps one seed with a long timer backoff from outweighing all other seeds.
 fn share(case: &Case) -> f64 {
     let default = Case { recipe: Recipe::default(), ..case.clone() }.outcome();
     let outcome = case.outcome();
@@ -183,8 +183,9 @@ fn failure(case: &Case, reasons: &[Reason]) -> Failure {
     Failure { faults, slow: (share < floor).then_some((share, floor)) }
 }
 
-/// Checks that a reason is still needed: without it, on each of its paths and with each of its profiles, some
-/// recipe would fail. The candidates are the recipe that the reason names, alone and with one more part.
+/// Checks that a reason is still needed: without this reason, on each of its paths and with each of its
+/// profiles, some recipe would fail. The candidates are the recipe that the reason names, alone and with one
+/// more part.
 fn is_needed(index: usize, reasons: &[Reason]) -> Result<(), String> {
     let reason = &reasons[index];
     let mut others = reasons.to_vec();

@@ -81,7 +81,7 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     entries
 }
 
-/// Returns the recipe of this text, and every valid recipe that adds one answer of the catalogue to it.
+/// Returns the recipe of this text, and every valid recipe that has one more answer of the catalogue.
 pub(crate) fn with_one_more(text: &str) -> Vec<Recipe> {
     let more = answers().into_iter().map(|name| format!("{text}+{name}"));
     std::iter::once(text.to_owned()).chain(more).filter_map(|text| canonical(&text).ok()).collect()

@@ -1,4 +1,5 @@
-//! One transfer of the matrix, and its faults: it does not end, or the sender is silent for too long.
+//! One transfer of the matrix, and its faults: a transfer that does not end, or a sender that is silent for
+//! too long.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -22,7 +22,7 @@ use serde::Deserialize;
 
 use crate::vector::{Vector, read_family};
 
-/// A file of vectors, and the number of batches that it is split into. Each batch is one trial in its own
+/// A file of vectors, and the number of its batches. Each batch is one trial in its own
 /// process.
 struct Family {
     name: &'static str,
@@ -40,7 +40,7 @@ const FAMILIES: [Family; 4] = [
 /// Environment variable with the name of the only vector to try.
 const ONLY: &str = "AIRTCP_NS2_ONLY";
 
-/// Vectors with a known difference and the reason for it. Both an unlisted difference and a listed vector
+/// Vectors with a known difference, and its reason. Both an unlisted difference and a listed vector
 /// without a difference are failures.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,7 +4,7 @@ use crate::sink::Ack;
 use crate::vector::{Flow, Vector};
 use crate::world::{FlowSender, Segment, run};
 
-/// Recorded times are rounded to microseconds, and so are the times that result from them.
+/// Recorded times are rounded to microseconds. Times that result from recorded times are rounded too.
 const TOLERANCE: f64 = 2.5e-6;
 
 /// Slightly more than the rounding error. Within this margin, a transmission is triggered by the ACK that

@@ -1,8 +1,8 @@
 //! ns-2's receivers, in segment numbers: `Acker` (which acknowledges every segment), `DelAck`, and both with
 //! SACK.
 //!
-//! They follow the rules of `Sink` in ref_ns2.py, and have no window, no FIN, and no duplicate SACK (RFC
-//! 2883).
+//! The receivers follow the rules of `Sink` in ref_ns2.py, and have no window, no FIN, and no duplicate SACK
+//! (RFC 2883).
 
 use std::collections::BTreeSet;
 

@@ -32,8 +32,8 @@ pub(crate) enum Careful {
     TimestampHeuristic,
 }
 
-/// The point at which a lost packet disappears: before it enters the link's queue, or after it has been
-/// transmitted over the link.
+/// The point at which a lost packet disappears: at the entrance of the link's queue, or at the far end of the
+/// link.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LossPoint {

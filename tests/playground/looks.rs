@@ -163,7 +163,7 @@ fn page_is_small_and_first_picture_appears_soon(browser: &mut Browser) {
 fn page_stays_responsive_during_two_hundred_runs() {
     let mut browser = open("preset=sifest-random&sender=newreno&time=100s&seed=1");
     // The script starts after the first picture is complete. Nothing queries the page during the measurement,
-    // because answering a query takes time as well.
+    // because answering a query also takes time.
     let runs = size(60, 200);
     let attempt = format!(
         "new Promise((done) => setTimeout(() => {{ let longest = 0; \

@@ -65,8 +65,8 @@ fn go(browser: &mut Browser, address: &str) {
     wait_until_done(browser);
 }
 
-/// Waits until the page has written its state into the address. It does so 200 ms after the last change, and
-/// would overwrite a newer address that it has not read yet.
+/// Waits until the page has written its state into the address. The page writes it 200 ms after the last
+/// change, and would overwrite a newer address that it has not read yet.
 fn wait_for_address(browser: &mut Browser) {
     browser.settle();
     browser.eval("new Promise((done) => setTimeout(done, 400))");

@@ -1,4 +1,4 @@
-//! Reproducibility: a seed gives the same run, byte for byte, on the page and on the command line, and a link
+//! Reproducibility: a seed gives the same run, byte for byte, on the page and on the command line. A link
 //! gives the same page.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! User input: completion, contradictions, invalid scenarios, and malicious links.
+//! User input, such as completion, contradictions, invalid scenarios, and malicious links.
 
 use airtcp_testkit::browser::Browser;
 use airtcp_testkit::sample::sample;

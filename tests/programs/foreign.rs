@@ -1,5 +1,5 @@
 //! Untrusted input: files written by others must not control the terminal, exhaust memory or block the
-//! program, and packets are stored with private permissions.
+//! program. Packets are stored with private permissions.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

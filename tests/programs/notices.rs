@@ -1,4 +1,5 @@
-//! Recipes whose information never arrives: a warning before the run, and a notice in every output of it.
+//! Recipes whose information never arrives: a warning before the run, and a notice in every output of the
+//! run.
 
 use std::fs;
 use std::process::Command;

@@ -131,7 +131,7 @@ fn every_manual_page_has_examples_that_fit_80_columns() {
     }
 }
 
-/// Existing scripts may use the former name of an option.
+/// Existing scripts may use the old name of an option.
 #[test]
 fn former_option_names_still_work() {
     let sim = |option: &str| run(&["sim", "-s", "lossless", "--bytes", "10k", option, "linux", "--json"]);

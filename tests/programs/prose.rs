@@ -10,7 +10,7 @@ use airtcp_testkit::programs::repository;
 /// Maximum number of findings in ten thousand words.
 const LIMIT: f64 = 6.0;
 
-/// Words that begin a sentence without a subject. Only questions may begin with them.
+/// Words that begin a sentence without a subject. Only questions may begin with these words.
 const FIRST_WORDS: [&str; 5] = ["of", "what", "who", "whoever", "whose"];
 
 /// Phrases, with `*` for any word.
@@ -55,7 +55,7 @@ const PHRASES: [&str; 35] = [
 /// Words that may follow `is no`.
 const AFTER_NO: [&str; 8] = ["longer", "more", "less", "fewer", "later", "larger", "shorter", "better"];
 
-/// Correct uses of a phrase: part of the file's name, part of the sentence, and the reason.
+/// Correct uses of a phrase, as part of the file's name, part of the sentence, and the reason.
 const EXCEPTIONS: [(&str, &str, &str); 0] = [];
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Names that the user types are found, and are printed as they were typed.
+//! Names that the user types are found, and printed in the typed form.
 
 use std::fs;
 use std::process::Command;

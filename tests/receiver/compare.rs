@@ -43,8 +43,8 @@ pub(crate) struct Line {
     pub kind: Option<Kind>,
 }
 
-/// Tolerance for ACKs that a segment or a read triggers. The recorded application has to be woken before it
-/// reads, and another process may run first.
+/// Tolerance for ACKs that a segment or a read triggers. The recorded application must first be woken, and
+/// another process may run meanwhile.
 const AT_ONCE: Duration = Duration::from_millis(2);
 /// Tolerance for ACKs that a timer triggers. The kernel's timers have ticks of 4 ms, and the timer for ACK
 /// compression may be late by its slack.

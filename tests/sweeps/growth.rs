@@ -23,7 +23,7 @@ fn extended_sweep_keeps_existing_results() {
     run_sweep(&[]);
     assert_eq!(rows(&store), 12);
 
-    // Two more seeds, and another recipe before the others.
+    // Two more seeds, and another recipe in the first place.
     let grown = SWEEP.replace("seeds = 3", "seeds = 5").replace("[\"reno\",", "[\"sack\", \"reno\",");
     dir.write("s.toml", &grown);
     let summary = good(&["sweep", "summary", &store]);
@@ -85,7 +85,7 @@ fn run_identity_depends_on_content_not_name() {
     assert!(summary.starts_with("flows,recipe,radio.down.delay,runs,"), "{summary}");
     assert_eq!(summary.lines().count(), 9, "{summary}");
 
-    // The content of a scenario identifies a run; its name does not.
+    // The content of a scenario identifies a run, not the scenario's name.
     let scenario = preset();
     dir.write("path.toml", &scenario);
     let named = SWEEP.replace("sifest-random", "path.toml");

@@ -1,4 +1,4 @@
-//! Helpers for the tests of sweeps: a directory, a sweep, and its results.
+//! Helpers for the tests of sweeps, such as a directory, a sweep, and its results.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -55,7 +55,8 @@ fn transfer(scenario: &str, recipe: &str, seed: u64) -> World {
     .unwrap()
 }
 
-/// Records a transfer, and fits a scenario to it. Returns a directory with the scenario, `{preset}.toml`.
+/// Records a transfer, and fits a scenario to the recording. Returns a directory with the scenario,
+/// `{preset}.toml`.
 fn fitted(preset: &str) -> TempDir {
     let mut world = transfer(preset, RECORDED, 1);
     let ends = [Recorder::default(), Recorder::default()];

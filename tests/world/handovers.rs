@@ -15,7 +15,7 @@ const HANDOVERS: u64 = 4;
 /// Seconds after a handover until the new station has certainly learned the flow, because the data has
 /// advanced by more than a flight.
 const LEARNED: u64 = 12;
-/// Upper bound on the bytes in flight of a flow; the stations are configured with it.
+/// Upper bound on the bytes in flight of a flow; the stations are configured with this bound.
 const WINDOW: usize = 94 * 1460;
 
 const RADIO: Truth = Truth::Lost(Cause::Radio);
@@ -73,7 +73,7 @@ fn phases(world: &mut World) -> [Confusion; 3] {
     phases
 }
 
-/// Returns this many combinations of direction and recipe, or all of them in `make nightly`.
+/// Returns this many combinations of direction and recipe. In `make nightly`, returns all combinations.
 fn paths_and_recipes(
     draw: &str,
     recipes: &[&'static str],

@@ -11,7 +11,7 @@ use crate::etcp::{EtcpPath, FIXED_TO_MOBILE, extended, run};
 
 const REPAIRS: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
 
-/// Returns this many combinations of direction and recipe, or all of them in `make nightly`.
+/// Returns this many combinations of direction and recipe. In `make nightly`, returns all combinations.
 fn paths_and_repairs(draw: &str, count: usize) -> Vec<(&'static EtcpPath, &'static str)> {
     sample(draw, EtcpPath::ALL.into_iter().flat_map(|path| REPAIRS.map(|repair| (path, repair))), count)
 }
@@ -355,7 +355,7 @@ fn vegas_gains_goodput_but_overflows_short_queues() {
     let (plain, vegas) = (total(&clear_last_hop(), "newreno"), total(&clear_last_hop(), "newreno+vegas"));
     println!("last hop: newreno {plain:?}, newreno+vegas {vegas:?} (bytes, congestion drops)");
     assert!(vegas.0 as f64 > 1.5 * plain.0 as f64);
-    // It attributes the overflow of a short queue to the radio link, and keeps its rate.
+    // The judge attributes the overflow of a short queue to the radio link, and keeps its rate.
     let short = extended("rtt-broad-backbone-short", "");
     let (plain, vegas) = (total(&short, "newreno"), total(&short, "newreno+vegas"));
     println!("short queues: newreno {plain:?}, newreno+vegas {vegas:?}");

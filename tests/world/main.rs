@@ -1,4 +1,4 @@
-//! Hosts over the paths of airlink in virtual time: each algorithm behaves as its paper says.
+//! Hosts over the paths of airlink in virtual time: each algorithm behaves as in its paper.
 
 mod etcp;
 mod fitted;

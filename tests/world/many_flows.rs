@@ -1,4 +1,4 @@
-//! A world with thousands of flows: all of them complete, and an event costs no more than in a small world.
+//! A world with thousands of flows. All flows complete, and an event costs no more than in a small world.
 
 use airlink::scenario::Scenario;
 use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};

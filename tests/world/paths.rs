@@ -1,4 +1,4 @@
-//! The world of virtual time: streams arrive intact, runs are bit-identical, and the ground truth about
+//! The world of virtual time. Streams arrive intact, runs are bit-identical, and the ground truth about
 //! losses is correct.
 
 use airlink::packet::Direction;

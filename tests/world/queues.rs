@@ -21,7 +21,7 @@ fn scenario(queue: &str) -> String {
     )
 }
 
-/// The congestion information of a TCP segment, seen at one end of the path.
+/// The congestion information of a TCP segment, captured at one end of the path.
 #[derive(Clone, Copy)]
 struct TappedSegment {
     at: Instant,
@@ -47,7 +47,7 @@ impl SegmentLog {
     }
 }
 
-/// Sends 3 MB down. Returns the world, and the segments seen at both ends.
+/// Sends 3 MB down. Returns the world, and the segments captured at both ends.
 fn send(queue: &str, recipe: &str) -> (World, Vec<TappedSegment>, Vec<TappedSegment>) {
     let sender = || HostSpec::sender(recipe.parse().unwrap());
     let scenario = Scenario::parse(&scenario(queue), "test").unwrap();

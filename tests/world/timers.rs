@@ -137,7 +137,8 @@ fn time_based_detectors_tolerate_reordering() {
         assert_eq!(run.lost(), 0, "{recipe}");
         assert!(run.seconds() < three_dupacks.seconds() / 1.5, "{recipe}: {} s", run.seconds());
     }
-    // RACK counts duplicate ACKs until it has seen reordering, so it makes a few mistakes first.
+    // RACK counts duplicate ACKs until it has detected reordering, so its first decisions include a few
+    // mistakes.
     let run = run(&reordering(), "sack+rack", 5_000_000);
     assert!(run.result.counters.window_reductions <= 3, "{:?}", run.result.counters);
     assert!(run.seconds() < three_dupacks.seconds() / 1.5, "{} s", run.seconds());

@@ -1,4 +1,4 @@
-//! Congestion windows end to end, in virtual time: each algorithm behaves on a path as its paper says, and
+//! Congestion windows end to end, in virtual time: each algorithm behaves on a path as in its paper, and
 //! stays passive without a reason to act.
 
 use airlink::packet::Direction;

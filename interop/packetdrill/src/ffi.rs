@@ -142,7 +142,7 @@ unsafe extern "C" fn free(userdata: *mut c_void) {
         return;
     }
     *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    // SAFETY: the pointer comes from Arc::into_raw in init, and is released only once.
+    // SAFETY: Arc::into_raw in init has returned the pointer, and is released only once.
     drop(unsafe { Arc::from_raw(userdata.cast_const().cast::<Stack>()) });
 }
 
@@ -151,7 +151,7 @@ unsafe extern "C" fn free(userdata: *mut c_void) {
 /// # Safety
 /// `userdata` must be NULL or the pointer that init stored, and `free` must not have been called since.
 unsafe fn stack<'a>(userdata: *mut c_void) -> Result<&'a Stack, Errno> {
-    // SAFETY: guaranteed by the caller, see above. Until `free`, an Arc keeps the stack alive.
+    // SAFETY: guaranteed by the caller, see above. Until `free`, an Arc owns the stack.
     unsafe { userdata.cast_const().cast::<Stack>().as_ref() }.ok_or(Errno::EFAULT)
 }
 

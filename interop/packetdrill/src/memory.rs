@@ -1,5 +1,5 @@
-//! Access to the caller's memory. C's pointers and lengths become slices, or the error that a
-//! kernel returns for them.
+//! Access to the caller's memory. C's pointers and lengths become slices, or the error that a kernel returns
+//! for invalid pointers.
 
 #![expect(unsafe_code, reason = "pointers of C become slices here")]
 

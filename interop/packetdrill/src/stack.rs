@@ -25,7 +25,7 @@ const ORIGIN: Instant = Instant::from_secs(1_000_000);
 /// must advance it.
 const TIME_PER_READING: Duration = Duration::from_micros(1);
 
-/// Maximum time for which a thread that does not read the clock after its call can block the others.
+/// Maximum time for which a thread that does not read the clock after its call can block all other threads.
 const FREEZE_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Source addresses for a connect without bind.
@@ -319,7 +319,7 @@ impl State {
 }
 
 /// Splits a line into assignments: `sysctl -q net.ipv4.tcp_rmem=1 2 3` is one, `a=1 b=2` are two.
-/// The shell has removed quotes, so a word without `=` continues the value before it.
+/// The shell has removed quotes, so a word without `=` continues the previous value.
 fn assignments(line: &str) -> Vec<(&str, String)> {
     let mut found: Vec<(&str, String)> = Vec::new();
     for word in line.split_whitespace() {

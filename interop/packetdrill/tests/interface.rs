@@ -55,7 +55,7 @@ struct Loaded {
     _guard: MutexGuard<'static, ()>,
 }
 
-// SAFETY: packetdrill calls the functions from two threads, and so do these tests.
+// SAFETY: packetdrill and these tests call the functions from two threads.
 unsafe impl Sync for Loaded {}
 
 /// Returns the library, which is next to the test binary or one directory above it.

@@ -13,7 +13,7 @@ suite=trixie
 packages gcc libc6-dev
 finished passt/receiver.c common/guest.[ch] common/receiver.[ch] $suite && exit
 
-# passt may be newer than this system, so it gets the C library that it was built with.
+# passt may be newer than this system, so it gets the C library of its own suite.
 unpacked=$destination/unpacked
 rm -rf "$unpacked" "${destination:?}/lib"
 sh guest/fetch.sh $suite "$unpacked" passt libc6

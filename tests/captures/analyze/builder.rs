@@ -1,4 +1,4 @@
-//! Packets with a chosen payload and window, ICMP errors, and tshark's view of them.
+//! Packets with a chosen payload and window, ICMP errors, and tshark's output for these packets.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -32,7 +32,8 @@ impl Frames {
         self
     }
 
-    /// An ICMP error about `tcp`. It quotes the IP header and 8 bytes of the segment, or in IPv6 all of it.
+    /// An ICMP error about `tcp`. It quotes the IP header and 8 bytes of the segment, or in IPv6 the whole
+    /// segment.
     pub(super) fn icmp(
         &mut self,
         at: f64,

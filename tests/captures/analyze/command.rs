@@ -1,4 +1,4 @@
-//! The command line of `airtcp analyze`: errors, output, and capturing on interfaces.
+//! The command line of `airtcp analyze`: its errors, its output and captures on interfaces.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -54,7 +54,7 @@ fn unreadable_input_yields_one_line_error() {
     assert!(ended.stderr.contains("has the number 0, not 4; use --connection 0"), "{}", ended.stderr);
 }
 
-/// For each retransmission, the list shows the duplicate ACKs before it and the data in flight.
+/// For each retransmission, the list shows the preceding duplicate ACKs and the data in flight.
 #[test]
 fn every_retransmission_is_listed() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../pcaps/newreno.pcap");
@@ -99,7 +99,7 @@ fn interrupted_interface_capture_includes_all_packets() {
         .enter(|| TcpStream::connect(("127.0.0.1", 9000)).unwrap().write_all(&[7; 300_000]).unwrap())
         .unwrap();
     assert_eq!(receiver.join().unwrap().bytes, 300_000);
-    // At this time the kernel still holds back the last packets.
+    // At this time, the last packets are still in the kernel's buffer.
     kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -134,7 +134,7 @@ fn skipped_frames_are_counted_by_kind() {
     assert_eq!(capture["totals"]["others"], expected);
     let text = run(&["analyze", file(&pcap.file).path(), "--wide"]).stdout;
     assert!(text.contains("3 with something else (2 ARP, 1 ICMP)"), "{text}");
-    // An encrypted wireless network, captured by a machine that does not belong to it.
+    // An encrypted wireless network, captured by a machine outside this network.
     let mut beacon = vec![0x80, 0];
     beacon.resize(80, 0);
     let mut data = vec![0x88, 0x41];

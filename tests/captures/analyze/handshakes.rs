@@ -128,7 +128,7 @@ fn scan_is_counted_and_list_is_bounded() {
     assert_eq!(text.lines().filter(|line| line.contains("no answer to 1 SYN")).count(), 25, "{text}");
 }
 
-/// An ICMP error: type and code, the kind in JSON, and the text.
+/// An ICMP error, as type and code, the kind in JSON, and the text.
 type IcmpCase = ((u8, u8), &'static str, &'static str);
 
 const ICMP: [IcmpCase; 7] = [
@@ -199,7 +199,7 @@ fn icmp_errors_about_unknown_connections_are_counted() {
     assert_eq!((&totals["icmp_errors"], &totals["icmp_errors_elsewhere"]), (&json!(1), &json!(1)));
 }
 
-/// The request arrives, but the long segments of the response do not.
+/// The request arrives, but the long segments of the response are lost.
 fn black_hole() -> (Frames, Tcp) {
     let (client, server) = (v4(1, 4000), v4(2, 80));
     let mut frames = Frames::default();

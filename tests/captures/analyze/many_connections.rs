@@ -13,7 +13,8 @@ use airwire::seq::Seq;
 
 use super::assert_little_memory;
 
-/// Fewer connections suffice by default, because the memory per connection does not depend on their number.
+/// By default, fewer connections are enough, because the memory per connection does not depend on their
+/// number.
 fn connections() -> u32 {
     sample::size(10_000, 100_000)
 }
@@ -132,7 +133,7 @@ fn capture(packets: impl Iterator<Item = Tcp>) -> TempFile {
     path
 }
 
-/// All connections take a step before any of them takes the next one.
+/// All connections take a step before any connection takes the next step.
 fn interleaved(connections: u32, generation: u32, steps: &[Step]) -> impl Iterator<Item = Tcp> {
     let flows = move || (0..connections).map(move |index| Flow { index, generation });
     steps.iter().flat_map(move |step| flows().filter_map(*step))

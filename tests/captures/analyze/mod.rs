@@ -91,7 +91,7 @@ fn tshark(bytes: &[u8]) -> (u64, u64) {
 /// The link type and the frames of a capture.
 type Frames = (u32, Vec<Vec<u8>>);
 
-/// The analysis of each capture. The program runs once for all of them.
+/// The analysis of each capture. The program runs once for all captures.
 fn analyze_each(captures: &[Frames]) -> Vec<Value> {
     let files: Vec<_> =
         captures.iter().map(|(link_type, frames)| file(&pcap_of(*link_type, frames.clone()))).collect();

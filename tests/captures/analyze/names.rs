@@ -19,7 +19,7 @@ fn client_hello(name: &str, key_share: usize) -> Vec<u8> {
     [&[22, 3, 1][..], &long(message.len()), &message].concat()
 }
 
-/// A request in segments of at most `mss` bytes, and a response 30 ms after the last of them.
+/// A request in segments of at most `mss` bytes, and a response 30 ms after the last segment.
 fn exchange(frames: &mut Frames, request: &[u8], mss: usize, is_v6: bool) {
     let (client, server) = if is_v6 { (v6(1, 4000), v6(2, 443)) } else { (v4(1, 4000), v4(2, 443)) };
     frames.open(0.0, client, server);

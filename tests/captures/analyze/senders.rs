@@ -51,7 +51,7 @@ fn judged(recipe: &str, (rate, rtt, queue, loss): Path, seed: u32) -> Value {
 }
 
 /// The paths for this recipe, with their seeds. Fast paths take longest to simulate, so an ordinary run uses
-/// slow ones: one without random loss and, for one recipe of each congestion control, one with it.
+/// slow paths: one without random loss and, for one recipe of each congestion control, one with random loss.
 fn paths(recipe: &str) -> Vec<(u32, Path)> {
     let one_of_each = ["sack", "sack+cubic", "sack+bbr"].contains(&recipe);
     let is_tried =

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::tools::*;
 
 /// Retransmissions whose first copy was lost before the capture point, as packets and bytes. The tools count
-/// them as out of order. We recognise them by their timestamps, or because a round trip has passed. All of
-/// them are full-sized.
+/// these packets as out of order. We recognise them by their timestamps, or because a round trip has passed.
+/// All are full-sized.
 fn lost_before(name: &str) -> (u64, u64) {
     let lost = count(&sender(name), "/retransmissions/lost_before_capture");
     (lost, lost * count(&sender(name), "/sender/longest_segment_bytes"))
@@ -14,7 +14,7 @@ fn lost_before(name: &str) -> (u64, u64) {
 
 #[test]
 fn retransmissions_and_reordering_match_tcptrace() {
-    // tcptrace counts SYN and FIN as a byte of data each, so a retransmission with one of them has one byte
+    // tcptrace counts SYN and FIN as a byte of data each, so a retransmission of a SYN or FIN has one byte
     // more.
     const OCTETS: [(&str, i64); 5] =
         [("fast-timeout", 1), ("rebate", 1), ("receiver", 1), ("reset", 2), ("sack", 1)];
@@ -57,7 +57,7 @@ pub(super) fn check_duplicate_acks_match_tshark(name: &str, theirs: &[Dissected]
         // data they are not duplicate ACKs (RFC 5681 §2 (a)).
         ("newreno", 5),
         ("sack", 2),
-        // These ACKs have SACK blocks. tshark does not analyse packets with truncated options.
+        // The ACKs of this capture have SACK blocks. tshark does not analyse packets with truncated options.
         ("short", -39),
     ];
     let theirs =

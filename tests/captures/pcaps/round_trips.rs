@@ -1,5 +1,5 @@
 //! RTT samples, compared one by one with tshark and tcptrace. A sample that only one side takes must have a
-//! known reason. The statistics are compared as well.
+//! known reason. The statistics are also compared.
 //!
 //! A sample belongs to the segment that an ACK ends with. All three programs measure from the first copy of
 //! the segment. They differ in these points:
@@ -9,10 +9,10 @@
 //!   (RFC 7323 §4).
 //! - tshark takes a sample from every ACK that ends with a segment, and does not use timestamps. It does not
 //!   analyse packets with truncated options.
-//! - tcptrace takes no sample if anything below the segment was retransmitted after it, even if that was
-//!   acknowledged meanwhile. It ignores SACK: if a packet was overtaken and not retransmitted, tcptrace takes
-//!   the delayed sample. If an ACK covers retransmitted data and a later segment, it takes the sample of the
-//!   later segment.
+//! - tcptrace takes no sample if anything below the segment was retransmitted later than the segment, even if
+//!   the retransmission was acknowledged meanwhile. It ignores SACK: if a packet was overtaken and not
+//!   retransmitted, tcptrace takes the delayed sample. If an ACK covers retransmitted data and a later
+//!   segment, it takes the sample of the later segment.
 //!
 //! The tools also take a sample from the handshake, which we report separately. tcptrace's statistics of
 //! full-sized segments are not compared: it treats only the SYN as full-sized, unless the SYN was
@@ -24,7 +24,7 @@ use airtcp_analyze::trace::{RttSample, Sending, SentSegment, Trace};
 
 use super::tools::*;
 
-/// Times in captures are in microseconds, and the tools round to them.
+/// Times in captures are in microseconds, and the tools round to microseconds.
 const TICK: f64 = 1.01e-6;
 
 /// The samples of one capture, by the frame of the ACK.
@@ -254,7 +254,8 @@ fn rtt_samples_match_tcptrace() {
     assert_eq!(found, known.map(|(name, differs)| (name.to_owned(), differs)));
 }
 
-/// The time at which the segment was first sent, and the frame and the time of the ACK that ends with it.
+/// The time at which the segment was first sent, and the frame and the time of the ACK that ends with this
+/// segment.
 fn acknowledged(ours: &Ours, start: u64) -> (i64, (u64, i64)) {
     let segment = ours.trace.segments.iter().find(|segment| segment.start == start).expect("it was sent");
     let ack = ours.trace.acks.iter().find(|ack| ack.ack == segment.end).expect("it was acknowledged");

@@ -1,4 +1,4 @@
-//! The captures in `pcaps/`, our analyses of them, and the output of tshark and tcptrace.
+//! The captures in `pcaps/`, with our analyses and the output of tshark and tcptrace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -168,7 +168,7 @@ pub(crate) fn tcptrace(name: &str) -> Tcptrace {
     let scratch = TempDir::new(&format!("tcptrace-{name}"));
     let mut file = file(name);
     if name == "cooked" {
-        // tcptrace does not support this link type, so it gets the IP packets without it.
+        // tcptrace does not support this link type, so it gets the IP packets without link headers.
         let packets = scratch.join("packets.pcap");
         stdout(Command::new("editcap").args(["-C", "20", "-T", "rawip"]).arg(&file).arg(&packets));
         file = packets;

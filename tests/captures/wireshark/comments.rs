@@ -59,7 +59,7 @@ fn comments_match_sender_retransmission_counters() {
             assert_eq!(found, expected, "{scenario}, {recipe}: \"{text}\", {counters}");
         }
         assert_eq!(matching(&file, "frame.comment contains \"resent fast\""), fast, "{scenario}, {recipe}");
-        // Each change of the window starts from the value that the previous change ended with.
+        // Each change of the window starts from the result of the previous change.
         let comments = comments.concat();
         let mut last = "1.0".to_owned();
         for change in comments.split("cwnd ").skip(1) {

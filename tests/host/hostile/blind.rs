@@ -1,5 +1,6 @@
 //! An attacker off the path, who knows the addresses and ports of connections but none of their sequence
-//! numbers. It forges segments, and it sees only the packets to its own address (RFC 5961, CVE-2016-5696).
+//! numbers. The attacker forges segments, and receives only the packets to its own address (RFC 5961,
+//! CVE-2016-5696).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -59,7 +60,7 @@ fn open(server: &mut Server, from: SocketAddr, next: Seq) -> Seq {
     acked
 }
 
-// ----- what the attacker sees -----
+// ----- the packets that reach the attacker -----
 
 /// The secret of a victim: the distance of GUESS from RCV.NXT, or `None` without a connection.
 type Secret = Option<u32>;
@@ -69,8 +70,8 @@ const BEYOND_WINDOW: Secret = Some(6 << 20);
 const FAR: Secret = Some(9 << 20);
 const ELSEWHERE: Secret = Some(1 << 30);
 
-/// Returns the packets that reach the attacker while it forges segments of two victims and then provokes as
-/// many replies as it can, both on its own connection and from a port without a connection.
+/// Returns the packets that reach the attacker while it forges segments of two victims and then provokes the
+/// maximum number of replies, both on its own connection and from a port without a connection.
 fn packets_to_attacker(profile_name: &str, secrets: [Secret; 2], forged: Forged) -> Vec<Reply> {
     let mut server = Server::new(profile(profile_name), 64, Limits::default());
     let victims = [client(0), client(1)];

@@ -173,7 +173,7 @@ fn memory_for_single_bytes_with_holes_is_bounded() {
     server.text(0, 1401, &[b'x'; 1400]);
     let edge = server.clients[0].edge;
     let (mut at, mut segments) = (edge - 1, 0);
-    // The bytes arrive in descending order, so each one is needed earlier than those before it.
+    // The bytes arrive in descending order, so each byte is needed earlier than all previous bytes.
     while at > 10_000 && segments < 20_000 {
         server.text(0, at, b"x");
         (at, segments) = (at - 3, segments + 1);

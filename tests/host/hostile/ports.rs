@@ -40,7 +40,7 @@ fn syn_flood_uses_no_more_than_backlog() {
             host.handle_packet(now, &syn(1024 + i as u16 % 60_000, i, Flags::SYN));
             answers += drain(&mut host, now).len();
         }
-        // Every SYN is answered once, and no state is kept for those beyond the backlog.
+        // Every SYN is answered once, and no state is kept for SYNs beyond the backlog.
         assert_eq!((host.connections(), answers), (backlog, 50_000));
         assert_eq!(host.counters().gate.cookies_sent, 50_000 - backlog as u64);
         assert_eq!(host.counters().syns_dropped, 0);
@@ -86,7 +86,7 @@ fn segment_without_connection_gets_at_most_one_reset() {
         assert_eq!(drain(&mut host, now).len(), expected, "{flags:?}");
     }
     let now = START + Duration::from_secs(1 << 12);
-    // The queue of replies is bounded, however many packets arrive before it drains.
+    // The queue of replies is bounded, even if very many packets arrive before the queue drains.
     for _ in 0..100_000 {
         host.handle_packet(now, &syn(7, 1, Flags::ACK));
     }
@@ -136,7 +136,7 @@ fn short_connections_reuse_one_port() {
     }
 }
 
-/// The client can connect again after it has used all ephemeral ports and aborted those connections.
+/// The client can connect again after connections on all ephemeral ports, if all are aborted.
 #[test]
 fn ephemeral_ports_are_reusable_after_exhaustion() {
     let mut pair = pair(1, "newreno", "default", path(0));
@@ -159,8 +159,8 @@ fn ephemeral_ports_are_reusable_after_exhaustion() {
     pair.left.connect(pair.now, None, (RIGHT, 80).into(), options).unwrap();
 }
 
-/// RFC 6056 §3.3.4: a destination cannot count the host's connections to others by the ports that it sees.
-/// Few destinations share one of the 1024 counters.
+/// RFC 6056 §3.3.4: a destination cannot count the host's connections to others by the port numbers of its
+/// own connections. Few destinations share one of the 1024 counters.
 #[test]
 fn ports_do_not_reveal_connections_to_other_destinations() {
     let ports = |other: Option<u8>| {

@@ -1,4 +1,4 @@
-//! Unknown clients: floods of forged SYNs, sources that take too much, and packets that are sent only to
+//! Unknown clients: floods of forged SYNs, sources that take too much, and packets whose only purpose is to
 //! provoke answers to a third party.
 
 use std::net::{IpAddr, SocketAddr};

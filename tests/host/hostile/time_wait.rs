@@ -237,8 +237,8 @@ fn segments_in_fin_wait_2_after_close() {
     check(Situation::FinWait2, None, &without_stamps(&IN_FIN_WAIT_2));
 }
 
-/// RFC 9293 §3.6.1, MAY-2 (1): the initial sequence number of the new connection is larger than all numbers of
-/// the one before, even if the clock that generates it has not advanced.
+/// RFC 9293 §3.6.1, MAY-2 (1): the initial sequence number of the new connection is larger than all numbers
+/// of the old connection, even if the clock that generates it has not advanced.
 #[test]
 fn reopened_connection_starts_above_old_sequence_numbers() {
     for profile_name in PROFILES {

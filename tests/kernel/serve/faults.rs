@@ -143,7 +143,7 @@ fn full_decisions_disk_is_reported_without_stopping_connections() {
 #[test]
 fn backend_timeout_resets_client_of_hanging_backend() {
     let namespace = namespace();
-    // The backend accepts connections and does nothing else.
+    // The backend accepts connections, but does not read or write.
     let _hangs = listener(&namespace, 8080);
     let serving = Serving::start(&namespace, &[TARGET], &["--backend-timeout", "500ms", "--grace=300ms"]);
     let mut client = connect(&namespace);

@@ -1,4 +1,4 @@
-//! Changes of the machine under a running server: its device goes down and up, its MTU changes, and the
+//! Changes of the machine under a running server: its device is switched off and on, its MTU changes, and the
 //! process is suspended.
 
 use std::fs;

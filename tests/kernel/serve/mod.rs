@@ -1,6 +1,6 @@
-//! `airtcp-serve`: ordinary servers and clients, with our TCP between them.
+//! `airtcp-serve`: ordinary servers and clients, connected through our TCP.
 //!
-//! These tests create network namespaces. Without root privileges they fail and say so.
+//! The tests create network namespaces. Without root privileges they fail with this reason.
 
 #![expect(clippy::disallowed_methods, reason = "other programs are given time")]
 

@@ -82,7 +82,7 @@ fn check_downloads(recipe: &str) {
     let growth = serving.memory("VmHWM") - before;
     assert!(growth < GROWTH, "{recipe}: memory grew by {growth} kB while one client read nothing");
 
-    // The slow reader gets the data as soon as it reads.
+    // The slow reader gets the data when it starts to read.
     let mut answer = Vec::new();
     slow.take(300_000).read_to_end(&mut answer).unwrap();
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;

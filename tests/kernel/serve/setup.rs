@@ -1,4 +1,5 @@
-//! Helpers for the tests of `airtcp-serve`: the program itself, nginx, and clients on the kernel's TCP.
+//! Helpers for the tests of `airtcp-serve`, such as the program itself, nginx, and clients on the kernel's
+//! TCP.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -250,7 +251,7 @@ pub(crate) fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
     times
 }
 
-/// A device for packets that a test forges. 198.18.0.0/16 (RFC 2544) is routed to it.
+/// A device for packets that a test forges. 198.18.0.0/16 (RFC 2544) is routed to this device.
 pub(crate) fn strangers_device(namespace: &Namespace) -> Tun {
     Tun::open(&TunConfig {
         namespace: Some(namespace.name().into()),

@@ -1,5 +1,5 @@
 //! Unknown clients of `airtcp-serve`: forged SYNs during downloads by kernel clients, idle connections, and
-//! one source that opens as many connections as it can.
+//! one source that opens connections without limit.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -202,7 +202,7 @@ fn reset_on_either_side_reaches_other_side() {
     assert!(is_reset(&client));
     serving.outcome("target-failed");
 
-    // A reset is also noticed while the client does not read and data is queued for it.
+    // A reset is also noticed while the client does not read its queued data.
     let client = connect(&namespace);
     let (peer, _) = server.accept().unwrap();
     peer.set_nonblocking(true).unwrap();

@@ -32,7 +32,7 @@ pub(crate) struct Checker {
     ends: [End; 2],
     /// PDUs that each end has sent and that have not arrived at the other end.
     in_flight: [VecDeque<Arrival>; 2],
-    /// The current TTI of each end: its time, its number of PDUs so far, and the frame of the first.
+    /// The current TTI of each end, as its time, its number of PDUs so far, and the frame of the first PDU.
     current_tti: [(Time, u16, u64); 2],
     counts: [Counts; 2],
     /// Per end, the last epoch in which an objection to the packet inside was accepted. Not accepted in the

@@ -25,17 +25,17 @@ pub struct Pdu {
     pub frame: u64,
     /// Time of transmission, since 1970.
     pub at: Time,
-    /// Its direction.
+    /// Direction of the PDU.
     pub direction: Direction,
     /// Whether the channel damaged it.
     pub lost: bool,
-    /// Its size in bytes.
+    /// Size of the PDU in bytes.
     pub octets: usize,
     /// Whether it contains padding.
     pub padded: bool,
     /// The U-RNTI, which the capture uses as an epoch.
     pub epoch: u32,
-    /// Its type and content.
+    /// Type and content of the PDU.
     pub kind: PduKind,
     /// tshark's objections to the PDU.
     pub objections: String,

@@ -11,7 +11,7 @@ use super::{check_complete, claim, holds};
 const SEEDS: u32 = 4;
 const SECONDS: Duration = Duration::from_secs(30);
 
-/// Checks that each claim is a quotation with its place, or states why it is not.
+/// Checks that each claim is a quotation with its place, or states why no quotation exists.
 fn check_quotations(finding: &Finding) {
     check_complete(finding);
     for claim in &finding.claims {

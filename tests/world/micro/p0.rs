@@ -85,7 +85,7 @@ fn figure_8_sifest_avoids_timeout_with_tiny_window() {
     for profile in profiles() {
         for repair in ["tahoe", "reno", "newreno", "sack"] {
             let context = format!("{} {repair}", profile.name);
-            // Two segments are in flight, and the first of them is lost.
+            // Two segments are in flight, and the first one is lost.
             let without = run(&profile, repair, &["segment 2"]);
             assert_eq!(without.timeouts().first().copied(), without.sent(2, 2), "{context}\n{without}");
             assert_eq!(without.counters.timeouts_by_dupacks, [0, 1, 0, 0], "{context}\n{without}");

@@ -1,8 +1,8 @@
 //! P2 §7: the reaction of a sender to duplicate ACKs after a timeout. The first segment of a window is lost,
-//! the others are delayed until the timer has expired, and the retransmission is lost as well.
+//! all other segments are delayed until the timer has expired, and the retransmission is also lost.
 //!
-//! The path is taken from Fig. 10. The paper shows the losses only as the sender sees them. Our choice: a
-//! handover delays the segments after the lost one until the timeout is over.
+//! The path is taken from Fig. 10. The paper shows the losses only from the sender's point of view. Our
+//! choice: a handover delays the segments after the lost one until the timeout is over.
 
 use airtcp::profile::Profile;
 use airtcp_reproduce::inamura2009::handover::{FIRST, SND_HIGH, path};

@@ -14,7 +14,7 @@ pub(crate) struct Cause<'a> {
     pub(crate) why: &'a str,
 }
 
-/// A metric of a run, and ns-2's mean of it.
+/// A metric of a run, and its mean in ns-2.
 pub(crate) struct Measure<'a> {
     name: String,
     theirs: Published,

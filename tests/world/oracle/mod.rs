@@ -9,7 +9,7 @@
 //! was run again (`tests/world/oracle/ns2`), and the new means must be reproduced.
 //!
 //! For a change, some of the means are compared, with fewer seeds and therefore wider intervals. To compare
-//! all of them:
+//! all means:
 //!
 //!     AIRTCP_TESTS=all cargo test --release -p airtcp-tests --test world oracle -- \
 //!         --include-ignored --nocapture
@@ -148,7 +148,7 @@ fn p0_losses_after_link_match_ns2() {
 fn p0_sweep(seeds: u64) -> Comparison {
     let mut comparison = p0_comparison();
     for (point, z) in tables::SWEEP_Z.into_iter().enumerate() {
-        // With few losses, `LOST_BEFORE_QUEUE` applies as well.
+        // With few losses, `LOST_BEFORE_QUEUE` also applies.
         if !(is_everything() || z == 0.04 || z == 0.10) {
             continue;
         }
@@ -212,7 +212,7 @@ fn p3_goodput(report: &Report) -> f64 {
     goodput(report, PACKET) / 1e6
 }
 
-/// With many seeds, two of the six P3 means are 1 % below ns-2's, and so is Sack1's at P1. The cause is not
+/// With many seeds, two of the six P3 means and Sack1's mean at P1 are 1 % below ns-2's. The cause is not
 /// the phase of the tick (ns-2 gets the same means with one phase for all seeds), nor D-SACK, nor the point
 /// of loss.
 const BELOW_NS2: &str = "about 1 % less than ns-2; the cause is unknown";

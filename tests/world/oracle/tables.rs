@@ -1,7 +1,7 @@
 //! Means of ns-2.35 (Debian's package) in these scenarios, each over several seeds.
 //!
-//! There are two generations. The scripts of the original tables are lost. The means named `RERUN` come from
-//! the scripts in `ns2/` with seeds from 1 on, and can be reproduced.
+//! There are two generations. The scripts of the original tables are lost. The means named `RERUN` are
+//! results of the scripts in `ns2/` with seeds from 1 on, and can be reproduced.
 
 use airtcp_reproduce::pan2004::setting::Acks;
 

@@ -29,7 +29,8 @@ impl Default for Bins {
 }
 
 impl Bins {
-    /// Adds a value at a time in nanoseconds. A time before the first value's time is treated as equal to it.
+    /// Adds a value at a time in nanoseconds. A time before the first value's time counts as the first
+    /// value's time.
     pub fn add(&mut self, at: i64, value: f64) {
         let begin = *self.begin.get_or_insert(at);
         let after = at.saturating_sub(begin).max(0);

@@ -1,4 +1,4 @@
-//! Calls that transfer data: read(2), write(2), and their variants.
+//! Calls that transfer data, such as read(2), write(2), and their variants.
 
 use std::ffi::{c_int, c_void};
 

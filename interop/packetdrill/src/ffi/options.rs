@@ -106,12 +106,12 @@ pub(super) unsafe extern "C" fn setsockopt(
     status(unsafe { on_stack(userdata, set) })
 }
 
-/// Replaces libc's function through LD_PRELOAD: packetdrill reads TCP_INFO, TCP_CC_INFO and
-/// SO_MEMINFO with it, and not through the interface.
+/// Replaces libc's function through LD_PRELOAD: packetdrill reads TCP_INFO, TCP_CC_INFO and SO_MEMINFO with
+/// this function, and not through the interface.
 ///
 /// # Safety
 /// As for getsockopt(2).
-// SAFETY: it deliberately replaces libc's function, and forwards calls for other descriptors to it.
+// SAFETY: this function deliberately replaces libc's, to which it forwards calls for other descriptors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getsockopt(
     fd: c_int,

@@ -23,7 +23,7 @@ impl Checker {
             PduKind::Reset { rsn, .. } => {
                 let End { sender, receiver } = &mut self.ends[end];
                 // A repeated RESET, sent because the RESET ACK was lost or late, does not reset the variables
-                // again. The RESET ACK for it carries the HFN before the current one.
+                // again. Its RESET ACK carries the HFN before the current one.
                 if receiver.last_rsn == Some(rsn) && sender.pending.is_none() {
                     receiver.pending_acks.push_back((rsn, sender.hfn.wrapping_sub(1) & HFN));
                     return;

@@ -190,7 +190,7 @@ fn incorrect_status_report_is_detected() {
     assert_eq!(with(status(60, &[1], 4)), wrong, "SN 3 was never sent");
 }
 
-/// A run, and with it the grid of TTIs, starts at an arbitrary time of day.
+/// A run and its grid of TTIs start at an arbitrary time of day.
 #[test]
 fn tti_grid_phase_is_taken_from_capture() {
     let late = |pdus: Vec<Pdu>| -> Vec<Pdu> {
@@ -237,7 +237,7 @@ fn lsn_beyond_vr_h_is_detected_after_wraps() {
         let report = (now + 50).next_multiple_of(20);
         trace.push(status(report, &[8], 11));
         assert_eq!(violations(&trace), [Invariant::Acknowledgement], "lap {lap}");
-        // Nor does it count as the first part of a report that continues.
+        // The report also does not count as the first part of a report that continues.
         trace.push(status(report + 20, &[8], 11));
         assert!(violations(&trace).contains(&Invariant::StatusProhibit), "lap {lap}");
     }
@@ -429,11 +429,11 @@ fn data_beyond_advertised_window_is_detected() {
     assert_eq!(after_window(3, &three), []);
     assert_eq!(after_window(2, &three), [Invariant::Window]);
     assert_eq!(after_window(0, &three), [Invariant::Window], "a WINDOW of 0 is a violation");
-    // A WINDOW larger than the configured window is limited to it.
+    // A WINDOW larger than the configured window counts as the configured window.
     let nine: Vec<Pdu> = (2..11).map(|sn| data(50 + 10 * u64::from(sn), sn)).collect();
     assert_eq!(after_window(100, &nine[..8]), []);
     assert_eq!(after_window(100, &nine), [Invariant::Window]);
-    // Retransmissions beyond the window are violations as well, except for the last PDU.
+    // Retransmissions beyond the window are also violations, except for the last PDU.
     let shrinks = |copy: u16| {
         let lost: Vec<Pdu> = (0..4).map(|sn| lost(data(10 * u64::from(sn), sn))).collect();
         let report = Status { window: Some(1), lsn: Some(0), missing: vec![0, 1, 2, 3], ..Status::default() };

@@ -176,8 +176,8 @@ fn status(bits: &mut Bits<'_>, generation: Generation) -> Result<Status, String>
     if kind != 0 {
         return Err(format!("control PDU type {kind}"));
     }
-    // Sizes of a sequence number and of a segment offset, and reserved bits after the first E1 and after the
-    // others.
+    // Sizes of a sequence number and of a segment offset, and reserved bits after the first and after each
+    // later E1.
     let (is_nr, sn, so, reserved, nack_reserved) = match generation {
         Generation::Nr(12) => (true, 12, 16, 7, 1),
         Generation::Nr(sn) => (true, sn.into(), 16, 1, 3),

@@ -1,8 +1,8 @@
 //! RLC AM of LTE (3GPP TS 36.322) and NR (TS 38.322).
 //!
-//! The capture shows for each PDU when its first transmission begins and when it arrives, so the state of both
-//! ends follows from it: arrivals are handled before timers of the same time, and timers before transmissions.
-//! A *unit* is what a sequence number belongs to: a PDU in LTE, and an SDU in NR.
+//! The capture shows for each PDU when its first transmission begins and when it arrives, so it determines
+//! the state of both ends: arrivals are handled before timers of the same time, and timers before
+//! transmissions. A *unit* is the owner of a sequence number: a PDU in LTE, and an SDU in NR.
 
 pub mod capture;
 mod checker;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Octets of a unit as disjoint ascending ranges with gaps between them.
+/// Octets of a unit as disjoint ascending ranges, separated by gaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ranges(Vec<Range<u32>>);
 

@@ -49,7 +49,7 @@ pub(super) struct Receiver {
 #[derive(Default)]
 struct Unit {
     received: Ranges,
-    /// Its size, once its last octet has arrived.
+    /// The unit's size, once its last octet has arrived.
     length: Option<u32>,
 }
 

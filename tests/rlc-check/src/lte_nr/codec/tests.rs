@@ -6,8 +6,8 @@ fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Decodes a data PDU with ten octets of data or a part of them: SN, P, SO, whether it ends its unit, the layout, and
-/// the number of octets.
+/// Decodes a data PDU with ten octets of data or fewer. Returns SN, P, SO, whether the PDU ends its unit, the
+/// layout, and the number of octets.
 fn data(generation: Generation, text: &str) -> (u32, bool, u32, bool, (u8, Vec<u32>), usize) {
     let pdu = hex(text);
     let Ok(Pdu::Data(data)) = decode(generation, &pdu) else { panic!("{:?}", decode(generation, &pdu)) };
