@@ -347,8 +347,8 @@ impl Flight {
 
     /// Processes one SACK block, already clipped to the outstanding data.
     pub fn on_sack(&mut self, block: Range<u64>, news: &mut Sacked) {
-        // A receiver cannot hold more separate ranges than segments were sent. A peer that reports more does
-        // so only to cause work.
+        // A receiver cannot hold more separate ranges than segments were sent. A peer that reports more may
+        // only want to cause work.
         if self.sacked_ranges.len() > self.segments.len() {
             return;
         }
@@ -414,8 +414,8 @@ impl Flight {
         !sacked
     }
 
-    /// Marks the segment that starts at `start` lost. Returns false if there is no such segment or its state
-    /// stays the same.
+    /// Marks the segment that starts at `start` lost. Returns false if the segment does not exist or its
+    /// state does not change.
     pub(crate) fn mark_lost(&mut self, start: u64) -> bool {
         let index = self.index_of(start);
         match self.segments.get(index) {

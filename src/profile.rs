@@ -44,7 +44,7 @@ pub struct Profile {
     pub layout: Layout,
     /// Hop limit of outgoing packets.
     pub ttl: u8,
-    /// The contents and repetition of SYNs, and the data and flags accepted in a SYN.
+    /// The options and retransmissions of SYNs, and the data and flags accepted in a SYN.
     pub handshake: Handshake,
     /// The segments that a synchronised connection accepts, and the answers to all others.
     pub validation: Validation,

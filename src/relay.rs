@@ -22,8 +22,8 @@ pub trait Endpoint {
     /// Writes at least one byte, or returns the reason why not.
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop>;
 
-    /// Returns the number of bytes that the sink would probably take now. The relay reads no more for this
-    /// sink, so it buffers only bytes that the sink then refuses.
+    /// Returns the number of bytes that this end would probably take now. The relay reads no more for this
+    /// end, so it buffers only bytes that the end then refuses.
     fn room(&self) -> usize;
 
     /// Ends the outgoing stream.

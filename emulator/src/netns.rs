@@ -32,7 +32,7 @@ const PREFIX: &str = "airtcp-";
 /// Network namespace of the calling thread.
 const CURRENT: &str = "/proc/thread-self/ns/net";
 
-/// Reason why a namespace cannot be created or entered. Each message contains the solution.
+/// Reason why a namespace cannot be created or entered. Each message contains the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
     /// The name or path does not exist.

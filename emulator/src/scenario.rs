@@ -171,8 +171,8 @@ impl Scenario {
     }
 
     /// Warnings about stages that do nothing, and about settings that no real link has or that may stop a run
-    /// unintentionally. Each has its stage and direction. A preset may have such settings, as its source
-    /// requires, so only changed settings are reported.
+    /// unintentionally. Each has its stage and direction. The source of a preset justifies its settings, so
+    /// only changed settings are reported.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.all_warnings();
         if !warnings.is_empty()

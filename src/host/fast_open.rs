@@ -236,7 +236,7 @@ impl Host {
         let Some(listener) = self.listeners.get_mut(&id) else { return Answer::Ordinary };
         let limit = pending_limit(&rules, &listener.options, listener.backlog);
         let uses_fast_open = option.is_some() || !syn.payload.is_empty();
-        // Data in front of a FIN cannot be used early, because the FIN waits for the end of the handshake.
+        // A FIN is queued until the handshake is complete, together with the data of its segment.
         if limit == 0 || !uses_fast_open || syn.flags.contains(Flags::FIN) {
             return Answer::Ordinary;
         }

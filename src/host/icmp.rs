@@ -37,7 +37,7 @@ impl Host {
             (false, 2, _) => IcmpError::TooBig { mtu: rest },
             (_, kind, code) => match unreachable(v4, kind, code) {
                 Some(why) => IcmpError::Unreachable(why),
-                // RFC 6633: source quench is ignored. So are all other messages.
+                // RFC 6633: source quench is ignored, like all further types.
                 None => {
                     self.counters.icmp_ignored += 1;
                     return Ok(());

@@ -1,8 +1,8 @@
-//! Opening a connection: the contents and repetition of SYNs, and the data and flags accepted in a SYN.
+//! Opening a connection: the options and retransmissions of SYNs, and the data and flags accepted in a SYN.
 
 use airwire::time::Duration;
 
-/// The contents and repetition of SYNs, and the data and flags accepted in a SYN.
+/// The options and retransmissions of SYNs, and the data and flags accepted in a SYN.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Handshake {
@@ -100,7 +100,7 @@ pub enum SynFin {
 pub enum HalfOpen {
     /// Half-open connections are reset: ABORT in SYN-RECEIVED (RFC 9293 §3.10.5).
     Reset,
-    /// Half-open connections disappear without a segment. A RST answers the peer's next ACK (Linux,
+    /// Half-open connections are removed, and no segment is sent. A RST answers the peer's next ACK (Linux,
     /// `inet_csk_listen_stop`).
     Forget,
 }

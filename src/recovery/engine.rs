@@ -153,7 +153,8 @@ pub struct Recovery {
     pending: Option<Pending>,
     allowance: Allowance,
     last_ack: LastAck,
-    /// Whether the next new segment carries CWR, for any reason of the reduction (RFC 3168 §6.1.2).
+    /// Whether the next new segment carries CWR, regardless of the reason for the reduction (RFC 3168
+    /// §6.1.2).
     send_cwr: bool,
     /// Whether an episode began with the loss of an MTU probe, until the connection has processed that.
     lost_mtu_probe: bool,

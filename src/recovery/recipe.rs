@@ -117,9 +117,9 @@ pub enum RecipeError {
     /// The same part twice.
     #[error("{}", twice(.first, .second))]
     Twice {
-        /// The part under its first name.
+        /// The first mention of the part.
         first: Named,
-        /// The part under its second name.
+        /// The second mention of the part.
         second: Named,
     },
     /// A number after a name that takes none.

@@ -4,7 +4,7 @@
 //! Every connection runs this detection to count its spurious timeouts and fast retransmissions, with every
 //! recipe. The answer `eifel` has a separate instance and acts on its result.
 //!
-//! Choice: an echo of 0 proves nothing, because a peer without a received timestamp sends 0.
+//! Choice: an echo of 0 proves nothing, because a peer that has not received a timestamp sends 0.
 
 use super::{Ack, Entered, Transmission, TransmissionKind};
 use crate::flight::Flight;

@@ -13,7 +13,7 @@ pub(crate) use keys::Validity;
 
 use super::socket::State;
 
-/// Maximum length of the options of a segment. A SYN with data leaves space for 40 bytes, because middleboxes
+/// Maximum length of the options of a segment. A SYN with data leaves this space unused, because middleboxes
 /// may add options (Linux, tcp_send_syn_data()).
 pub(super) const OPTION_SPACE: u64 = 40;
 

@@ -27,7 +27,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Finds this program's executable. Finds `airlink` in the same directory or on the PATH.
+    /// Finds this program's executable, and `airlink` in the same directory or on the PATH.
     ///
     /// # Errors
     ///

@@ -247,7 +247,7 @@ fn chars(text: &str) -> usize {
 }
 
 /// Breaks a name into lines of at most `width` characters, if possible after a space, a plus sign or a dot.
-/// There is at least one line.
+/// A longer part is broken anywhere. There is at least one line.
 fn broken(name: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for part in name.split_inclusive([' ', '+', '.']) {

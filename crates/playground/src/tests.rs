@@ -154,7 +154,7 @@ fn commands_match_setup_and_quote_scenario_text() {
         )
     };
     assert_eq!(preset, [expected("newreno"), expected("sack+eifel@linux")]);
-    // The text, as in a link, contains a line that would end the usual here-document.
+    // The text of a link contains a line that would end the usual here-document.
     let quoted: Vec<String> = commands(json!({
         "text": "schema = 1\ndescription = '''\nEND\ntouch /tmp/x\n'''\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"\n",
         "senders": ["sack"],

@@ -1,8 +1,8 @@
 //! Graphs of connections: SVG, PNG, xplot files, and one HTML page.
 //!
-//! They show the [`Trace`]s that `airtcp_analyze` extracts from a capture. Start with [`Gallery`], which
-//! fills a directory with pictures, or with [`html::Page`], which writes one file with tables and zoomable
-//! graphs.
+//! All graphs show the [`Trace`]s that `airtcp_analyze` extracts from a capture. Start with [`Gallery`],
+//! which fills a directory with pictures, or with [`html::Page`], which writes one file with tables and
+//! zoomable graphs.
 //!
 //! ```
 //! use airtcp_analyze::trace::{Fate, Sending, SentSegment, Trace};

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::programs::program;
 pub use crate::temporary::{TempDir, TempFile};
 
-/// Time limit for the wait of a test for another program or a peer. The test then fails.
+/// Time that a test waits for another program or a peer. After this time, the test fails.
 pub const TIMEOUT: Duration = Duration::from_secs(100);
 
 /// Kills a program that runs for longer than [`TIMEOUT`], so that a test that reads its output does not

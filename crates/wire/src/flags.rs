@@ -22,7 +22,7 @@ impl Flags {
     pub const ACK: Self = Self(0x010);
     /// The urgent pointer is valid.
     pub const URG: Self = Self(0x020);
-    /// The receiver has got a congestion mark (RFC 3168 §6.1). In a SYN: the sender requests ECN.
+    /// The receiver has received a congestion mark (RFC 3168 §6.1). In a SYN: the sender requests ECN.
     pub const ECE: Self = Self(0x040);
     /// The sender has reduced its window in response to an ECE (RFC 3168 §6.1).
     pub const CWR: Self = Self(0x080);

@@ -2,7 +2,7 @@
 # Unpacks packages of any Debian suite into a directory. Installs nothing, and needs no root.
 #   interop/receivers/guest/fetch.sh SUITE DIRECTORY PACKAGE...
 # @PACKAGE means the first dependency of the metapackage PACKAGE.
-# The mirror and its keys are those of this machine's apt sources. DIRECTORY/versions gets one line per
+# The mirror and its keys are taken from this machine's apt sources. DIRECTORY/versions gets one line per
 # package.
 set -eu
 

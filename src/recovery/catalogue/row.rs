@@ -185,7 +185,7 @@ pub struct Row {
     /// Whether the detector judges each segment separately, and marks it as lost on the scoreboard of RFC 6675.
     /// Only segments declared lost are retransmitted, even without new data to send (NextSeg rules 3
     /// and 4 do not apply). The 1996 dialect of `sack` ignores these marks, so the recipe then uses the
-    /// RFC 6675 dialectin every profile.
+    /// RFC 6675 dialect in every profile.
     pub marks_segments: bool,
     /// Properties of a repair.
     pub repair: repair::Traits,

@@ -1,9 +1,9 @@
 //! Duplicate ACKs of a connection without SACK, as Linux 6.18 counts them. Each one represents a segment that
 //! the receiver holds out of order (`sacked_out`, tcp_add_reno_sack()).
 //!
-//! At least one outstanding segment must be missing, and all segments marked lost. If there are more
-//! duplicate ACKs than the other segments can cause, Linux assumes reordering. The number of outstanding
-//! segments then becomes DupThresh for the rest of the connection, even if it is lower
+//! The number of missing segments is at least one, and at least the number of segments marked lost. If there
+//! are more duplicate ACKs than the other segments can cause, Linux assumes reordering. The number of
+//! outstanding segments then becomes DupThresh for the rest of the connection, even if it is lower
 //! (tcp_check_reno_reordering()).
 
 use super::three_dupacks::judge;

@@ -27,7 +27,7 @@
 //!
 //! Choice: If the profile clears the scoreboard at a timeout, RACK.fack is reset too.
 //!
-//! In the profile `linux` (Linux 6.18), RACK has more rules about reordering than in the RFC:
+//! In the profile `linux` (Linux 6.18), RACK has rules about reordering that the RFC lacks:
 //!
 //! - RACK.rtt is the age of the last segment in sequence that an ACK delivers, not of the most recently sent
 //!   one (tcp_rack_advance(), called by tcp_sacktag_one() and then by tcp_clean_rtx_queue()). Segments

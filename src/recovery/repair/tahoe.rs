@@ -1,5 +1,5 @@
-//! Tahoe (Jacobson 1988; Pan et al. 2004, §2.2): a fast retransmission repeats the pass from the first
-//! unacknowledged segment in slow start, as after a timeout but without the delay.
+//! Tahoe (Jacobson 1988; Pan et al. 2004, §2.2): after a fast retransmission, the sender continues in slow
+//! start from the first unacknowledged segment, as after a timeout but without the delay.
 //!
 //! The pass over the window skips segments that later cumulative ACKs cover, because it moves forward with
 //! SND.UNA.

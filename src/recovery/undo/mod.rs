@@ -26,8 +26,8 @@ pub struct Restore {
     /// Whether to stop retransmitting and continue at SND.MAX.
     pub resume: bool,
     /// Whether the segments of the episode were only reordered, which the detector `rack` takes into account.
-    /// Without a restored window, no segment counts as lost any more, and the sender waits for the next ACK
-    /// before it retransmits.
+    /// Without a restored window, no segment counts as lost any more, and the sender does not retransmit
+    /// until the next ACK.
     pub reordered: bool,
     /// New SRTT and RTTVAR, with which the timer is more cautious (RFC 4015 §3.2). `None`: they do not
     /// change.

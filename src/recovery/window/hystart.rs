@@ -15,8 +15,8 @@
 //!
 //! - Choice: pacing stretches a train to twice its length. With pacing, the threshold is therefore the whole
 //!   minimum round-trip time, plus at most one millisecond for data sent in one burst (hystart_ack_delay()).
-//! - Choice: the round-trip time is that of the most recently sent segment among the newly reported ones, if
-//!   it was sent once (ca_rtt_us in the kernel).
+//! - Choice: the most recently sent segment among the newly reported ones yields the round-trip time, if it
+//!   was sent once (ca_rtt_us in the kernel).
 
 use airwire::time::{Duration, Instant};
 

@@ -93,7 +93,7 @@ pub struct Info {
     pub rcv_space: u32,
     /// The peer's window in bytes.
     pub snd_wnd: u32,
-    /// The path MTU in bytes that is known so far.
+    /// The known path MTU in bytes.
     pub pmtu: u32,
     /// Bytes of data that the peer has acknowledged.
     pub bytes_acked: u64,

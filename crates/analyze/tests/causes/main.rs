@@ -30,9 +30,8 @@ fn is_of_handshake(cause: Cause) -> bool {
     matches!(cause, Cause::HandshakeRefused | Cause::HandshakeFailed | Cause::HandshakeDelayed)
 }
 
-/// Returns whether the verdict is the cause, or the best conclusion from a capture at this place. At the
-/// receiver, the loss of ACKs is not visible, because ACKs are lost later on their way, and neither are the
-/// sender's timers.
+/// Returns whether the verdict is the cause, or the best conclusion from a capture at this place. A capture
+/// at the receiver does not show the loss of ACKs, which happens later on their way, or the sender's timers.
 fn is_right(cause: Cause, place: &str, verdict: &Verdict) -> bool {
     let visible: &[Cause] = match (cause, place) {
         (Cause::AckLoss, "receiver") => &[Cause::LinkRate, Cause::Bufferbloat],

@@ -15,7 +15,7 @@ pub(crate) struct Scale {
     places: usize,
 }
 
-/// Maximum number of decimal places. Smaller numbers are negligible next to the rest of the column.
+/// Maximum number of decimal places. Smaller numbers are negligible compared with the largest one.
 const MOST_PLACES: usize = 9;
 
 impl Scale {

@@ -26,7 +26,7 @@ pub(crate) struct Column {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Always,
-    /// Tables in which at least one row has a value.
+    /// Tables in which at least one row has a value for the column.
     WhereKnown,
 }
 
@@ -94,7 +94,7 @@ impl Column {
         Self { terminal, ..self }
     }
 
-    /// The table has the column only if at least one row has a value.
+    /// The table has the column only if at least one row has a value for the column.
     const fn where_known(self) -> Self {
         Self { presence: Presence::WhereKnown, ..self }
     }

@@ -208,7 +208,7 @@ impl Results {
         self.rows.values().map(|position| position.len as u64 + 1).sum()
     }
 
-    /// Returns the files in reading order, each with its number of rows of the plan's runs.
+    /// Returns the files in reading order, each with the number of rows for runs of the plan.
     pub(super) fn files(&self) -> impl Iterator<Item = (&Path, usize)> {
         let mut rows = vec![0; self.files.len()];
         for position in self.rows.values() {

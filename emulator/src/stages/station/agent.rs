@@ -40,8 +40,8 @@
 //! handover to its station, after a restart, or because its table was full. It learns the connection from one
 //! segment of each side, if each segment acknowledges approximately what the other side sends:
 //!
-//! - *Sequence numbers* are those of the two segments. The *direction* of each half is the side from which it
-//!   arrives. The station's own setting shows whether that side is the radio link.
+//! - *Sequence numbers* are taken from the two segments. The *direction* of each half is the side from which
+//!   it arrives. The station's own setting shows whether that side is the radio link.
 //! - *The role* (single agent, or second of two) was on the SYN. Until another SYN shows it, the agent sets
 //!   both bits for bytes that have passed to the radio link. With a single agent, the sender reads only `Ob`.
 //!   With two agents, the second one may write anything into `Ob`, because the first one overwrites it.

@@ -76,7 +76,7 @@ impl DirectionAnalysis {
             if segment.start > next || segment.probe {
                 return None;
             }
-            // The last transmission of the segment may have contained only this part.
+            // The last retransmission may have contained only a part of the segment.
             let part = segment.start.max(range.start)..segment.end.min(range.end);
             if segment.times > 1 && !anomalies.is_some_and(|anomalies| anomalies.has_resent(&part)) {
                 return None;

@@ -51,7 +51,7 @@ fn assert_encoding(text: &str, pdu: &Pdu<'_>) {
     assert_eq!(encode(pdu, PDU_42), padded(text), "{pdu:?}");
 }
 
-/// Each byte string is listed with the PDU as which Wireshark decodes it.
+/// Each byte string is listed with the PDU that Wireshark decodes.
 #[test]
 fn control_pdus_match_wireshark_decoding() {
     let codewords = vec![9, 1, 7, 8, 5];

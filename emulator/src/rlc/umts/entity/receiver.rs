@@ -160,7 +160,7 @@ impl Receiver {
         let vr_r = self.reassembler.vr_r();
         let Some((first, last)) = mrw.sns.first().zip(mrw.sns.last()) else { return true };
         // §11.6.3: with LENGTH = 0, SN_MRW1 is above or equal to VR(R). Otherwise it is less than VR(MR), and
-        // may be below VR(R). The numbers ascend; neighbours may be equal.
+        // may be below VR(R). Later numbers are not lower than earlier ones.
         let distance = first.since(vr_r);
         // Choice: if an MRW_ACK is lost, the MRW is repeated. By then VR(R) may have passed SN_MRW1, even
         // with LENGTH = 0. So an MRW at most one window below VR(R) is obsolete. No Sender is that far ahead

@@ -529,8 +529,8 @@ impl Transmitter {
     }
 }
 
-/// Returns a PDU with these bytes. It reuses a PDU of `spare` that has the right size and is no longer in
-/// use.
+/// Returns a PDU with these bytes. It reuses the memory of a PDU of `spare` that has the right size and is no
+/// longer in use.
 fn stored(spare: &mut Vec<Arc<[u8]>>, octets: &[u8]) -> Arc<[u8]> {
     if let Some(mut reused) = spare.pop()
         && let Some(memory) = Arc::get_mut(&mut reused)
