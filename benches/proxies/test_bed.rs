@@ -105,7 +105,7 @@ impl Program {
     }
 }
 
-/// A required program or module is missing. The message contains the command that installs it.
+/// A required program or module is missing. The message explains the installation.
 #[derive(Debug)]
 pub(crate) struct Missing(String);
 

@@ -1,4 +1,4 @@
-//! The processes of a lab. Tests of the complete cleanup after the death of any process, of labs that run at
+//! The processes of a lab. Tests of the complete cleanup after any process is killed, of labs that run at
 //! the same time, and of `airtcp lab shell`.
 
 #![expect(clippy::disallowed_methods, reason = "another program is waited for")]

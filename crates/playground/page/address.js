@@ -25,9 +25,9 @@ export function toAddress(state) {
   return `#${words.join('&')}`;
 }
 
-// Parses an address. Values that it does not contain are those of EMPTY. An address with only a scene,
-// and perhaps a step, yields the state of that scene from `stateOf`, and an address without any value yields `null`. Addresses may come
-// from strangers: values become text in fields, or are ignored.
+// Parses an address. Missing values are taken from EMPTY. An address with only a scene,
+// and perhaps a step, yields the state of that scene from `stateOf`, and an address without any value yields
+// `null`. Strangers may have written the address: values become text in fields, or are ignored.
 export function fromAddress(hash, scenes, stateOf) {
   const alone = /^#scene=(\d+)(?:&step=(\d+))?$/.exec(hash);
   if (alone && scenes[alone[1] - 1]) return stateOf(alone[1] - 1, alone[2] ? alone[2] - 1 : null);

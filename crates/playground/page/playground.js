@@ -132,7 +132,7 @@ function changed(wait = 250) {
 async function check({ atOnce = false } = {}) {
   const mine = ++generation, setup = setupOf(state);
   ladder.show(hasLadder());
-  // Its results would belong to the previous setup.
+  // Results of a running simulation would belong to the previous setup.
   runs.stop();
   let error = atOnce ? await run(mine, setup) : null;
   try {

@@ -1,4 +1,4 @@
-// The results of each run: a row of numbers, its files, and its lost packets.
+// The results of each run, with a row of numbers, its files, and its lost packets.
 
 import { $, element } from './dom.js';
 import { graphs } from './graphs.js';

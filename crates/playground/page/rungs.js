@@ -1,4 +1,4 @@
-// Draws the ladder diagram: the lines of the hosts, the packets between them, and their numbers.
+// Draws the ladder diagram, with the lines of the hosts, the arrows of packets, and their numbers.
 
 import { ticks } from './axes.js';
 import { NEW } from './codes.js';

@@ -56,7 +56,7 @@ export class Runs {
     });
     const runs = shown.flatMap(of).map(({ json, packets, ...more }, id) => {
       const run = Object.assign(decodeRun(json, id), more);
-      // Scenes and decisions speak of segments. All but the last have the full size.
+      // Scenes and decisions count segments. All segments except the last have the full size.
       run.mss = run.segments.length.reduce((most, length) => Math.max(most, length), 1);
       run.packets = decodePackets(run, packets);
       return run;

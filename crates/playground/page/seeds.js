@@ -68,7 +68,7 @@ export class Seeds {
     const known = goodputs[0].map((_, k) => k).filter((k) => goodputs.every((of) => of[k] !== undefined));
     if (!known.length) return;
     const { chart, senders } = await core.ask({ ask: 'compare', names, goodputs: goodputs.map((of) => known.map((k) => of[k])) });
-    // The chart is the one of the report. The core writes it, and escapes every name in it.
+    // The report has the same chart. The core writes the chart and escapes every name.
     $('many-chart').innerHTML = chart;
     $('many-sentences').replaceChildren(...senders.filter(({ against }) => against).map(({ against }) => element('li', {}, against.sentence)));
   }

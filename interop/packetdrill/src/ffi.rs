@@ -142,7 +142,7 @@ unsafe extern "C" fn free(userdata: *mut c_void) {
         return;
     }
     *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    // SAFETY: Arc::into_raw in init has returned the pointer, and is released only once.
+    // SAFETY: Arc::into_raw in init has returned the pointer, which is released only once.
     drop(unsafe { Arc::from_raw(userdata.cast_const().cast::<Stack>()) });
 }
 

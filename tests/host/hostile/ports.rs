@@ -136,7 +136,7 @@ fn short_connections_reuse_one_port() {
     }
 }
 
-/// The client can connect again after connections on all ephemeral ports, if all are aborted.
+/// The client can connect again after it has aborted its connections on all ephemeral ports.
 #[test]
 fn ephemeral_ports_are_reusable_after_exhaustion() {
     let mut pair = pair(1, "newreno", "default", path(0));

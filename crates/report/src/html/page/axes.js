@@ -7,7 +7,7 @@ import { BREAK } from './time.js';
 const MARGIN = { left: 66, right: 8 };
 const TITLE = 16, AXIS = 22, LANE = 16, BANDS = 16;
 
-// The graphs that the displayed runs need space for. All runs get the same layout, so that their graphs can
+// The graphs for which the displayed runs need space. All runs get the same layout, so that their graphs can
 // be compared.
 export function layout(runs, roomForStates) {
   const extra = [];
@@ -170,7 +170,7 @@ export function dots(ctx, at, values, [from, to], X, Y, colour, chosen, wide, ta
   if (!isNaN(column)) done();
 }
 
-// Writes the title above a graph, and next to it the names of its lines or marks.
+// Writes the title above a graph, followed by the names of its lines or marks.
 export function key(ctx, box, title, names, C) {
   const y = box.y - TITLE / 2;
   let x = box.x + 1;

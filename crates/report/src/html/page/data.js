@@ -75,9 +75,9 @@ export function visible(at, view) {
   return [Math.max(0, lowerBound(at, view.from) - 1), Math.min(at.length, lowerBound(at, view.to) + 1)];
 }
 
-// Decodes a run as html/mod.rs writes it. `id` is the number that the page displays, minus one. A page may
-// add `extra` graphs, which are drawn below the others: [{ title, h, draw }], see `drawRun` in plots.js. It
-// may also add `mss`: then the graphs count in segments of this size, not in bytes.
+// Decodes a run in the format of html/mod.rs. `id` is the number that the page displays, minus one. A page
+// may add `extra` graphs, which are drawn below all other graphs: [{ title, h, draw }], see `drawRun` in
+// plots.js. It may also add `mss`: then the graphs count in segments of this size, not in bytes.
 export function decodeRun(json, id) {
   const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts, states: json.states, measures: json.measures };
   for (const part of ['segments', 'acks', 'sack', 'rtt', 'windows', 'idle', 'decisions', 'episodes']) run[part] = columns(json[part]);

@@ -9,7 +9,7 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
-// Scrolls one element, so that a row in it is visible below the table's heading.
+// Scrolls one element, so that one of its rows is visible below the table's heading.
 export function revealIn(scrolling, row) {
   if (scrolling.scrollHeight <= scrolling.clientHeight || getComputedStyle(scrolling).overflowY === 'visible') return;
   const heading = scrolling.querySelector(':scope > table > thead')?.offsetHeight ?? 0;

@@ -226,7 +226,7 @@ class Graphs {
     this.setCursor(at);
   }
 
-  // Selects an item in a panel: shows its note, and moves the view to it.
+  // Selects an item in a panel: shows its note, and moves the view to the item.
   goTo(panel, focus) {
     this.moveTo(panel.timeOf(focus));
     this.setFocus(panel, focus);

@@ -1,4 +1,4 @@
-// A run on the page: its canvas, the line with the values at the cursor, and the note about one item.
+// A run on the page, with its canvas, the line with the values at the cursor, and the note about one item.
 
 import { boxes, scale } from './axes.js';
 import { NEW } from './codes.js';
@@ -30,7 +30,7 @@ export class Panel {
       this.values, this.stage, element('div', { class: 'print-legend' }), facts);
   }
 
-  // Determines the size of the graphs, and the positions of times in them.
+  // Determines the size of the graphs, and the horizontal positions of times.
   measure(view, folded, layout) {
     this.width = Math.max(240, Math.round(this.stage.clientWidth));
     this.height = Math.round(this.stage.clientHeight);
@@ -112,7 +112,7 @@ export class Panel {
     return toSegment <= toAck ? { kind: 'segment', i: segment } : { kind: 'ack', i: ack };
   }
 
-  // Returns the band under the pointer, or one that begins or ends within a few pixels of it.
+  // Returns the band under the pointer, or a band that begins or ends within a few pixels.
   episodeAt(x) {
     const { from, to } = this.run.episodes, reach = this.timeAt(x + 3) - this.timeAt(x);
     const time = this.timeAt(x), last = lowerBound(from, time + reach) - 1;

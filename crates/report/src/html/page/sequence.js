@@ -1,4 +1,4 @@
-// The upper graph: segments and their fate, and ACKs. Below it are the states of loss recovery and the
+// The upper graph: segments, their outcomes, and ACKs. Below it are the states of loss recovery and the
 // decisions.
 
 import { steps } from './axes.js';
@@ -66,7 +66,7 @@ export function drawSequence(ctx, run, view, X, Y, box, hidden, C) {
   }
 }
 
-// New segments are bars as long as they can be distinguished, otherwise one stroke per pixel column.
+// New segments are bars. If there are too many, one stroke per pixel column replaces them.
 function drawSegments(ctx, run, from, to, X, Y, box, C) {
   const { start, length, sending, at } = run.segments;
   ctx.strokeStyle = C.new;

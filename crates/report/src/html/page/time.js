@@ -26,8 +26,8 @@ function silences(run) {
   return run.silences;
 }
 
-// Returns the silences in view that are long enough for a break, and the microseconds per pixel outside of
-// them.
+// Returns the silences in view that are long enough for a break, and the microseconds per pixel outside these
+// breaks.
 function folds(run, view, width) {
   const span = view.to - view.from;
   let cuts = silences(run).filter(({ from, to }) => to > view.from && from < view.to)
