@@ -147,7 +147,7 @@ pub struct Agreement {
     pub ecn: bool,
 }
 
-/// The timers of a connection. Pacing is not among them, because its deadline changes with every segment.
+/// The timers of a connection. Pacing is excluded, because its deadline changes with every segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timer {
     /// Retransmission (RFC 6298 §5).
@@ -201,10 +201,11 @@ impl Timer {
 pub struct Refused {
     /// All of its flags.
     pub flags: Flags,
-    /// Offset of its first byte in the peer's stream. `None`: it precedes the SYN, or no SYN has arrived.
+    /// Offset of the segment's first byte in the peer's stream. `None`: the segment precedes the SYN, or no
+    /// SYN has arrived.
     pub seq: Option<u64>,
-    /// The offset in our stream that it acknowledges. `None`: it has no ACK, or acknowledges an offset before
-    /// our SYN.
+    /// The offset in our stream that the segment acknowledges. `None`: the segment has no ACK, or
+    /// acknowledges an offset before our SYN.
     pub ack: Option<u64>,
     /// Bytes of data.
     pub len: usize,

@@ -9,7 +9,7 @@ use crate::recovery::{Recipe, RecoveryState, Transition};
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Part {
-    /// The question that it answers, in one word.
+    /// The question that the part answers, in one word.
     pub question: &'static str,
     /// The part's name in recipes.
     pub name: &'static str,
@@ -23,7 +23,7 @@ pub struct Part {
     pub default: bool,
     /// Names of the features that it requires.
     pub needs: Vec<&'static str>,
-    /// The question that it belongs to.
+    /// The question to which the part belongs.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub of: Question,
 }

@@ -128,7 +128,7 @@ pub enum Event {
     },
     /// The transmission of the packet began.
     Sent {
-        /// Time that it spent in the queue. Zero if it did not have to wait.
+        /// Time that the packet spent in the queue. Zero if the packet did not have to wait.
         waited: Duration,
     },
     /// The packet was retransmitted locally.

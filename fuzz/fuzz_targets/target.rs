@@ -1,5 +1,5 @@
-//! The caller of a target: libFuzzer, or a `main` that reads the files in its arguments. The latter
-//! tests the seeds without libFuzzer.
+//! The caller of a target: libFuzzer, or a `main` that reads the files in its arguments. Such a `main` tests
+//! the seeds without libFuzzer.
 
 #[cfg(fuzzing)]
 macro_rules! run {

@@ -25,13 +25,13 @@ pub struct Sent {
     pub start: u64,
     /// Offset after its last byte.
     pub end: u64,
-    /// Time of its first transmission.
+    /// Time of the segment's first transmission.
     pub first_sent: Instant,
-    /// Time of its latest transmission.
+    /// Time of the segment's latest transmission.
     pub last_sent: Instant,
     /// Number of transmissions, including the first.
     pub transmissions: u16,
-    /// The sender's knowledge about it.
+    /// The sender's knowledge about the segment.
     pub state: SegmentState,
     /// True for an MTU probe and its parts: it was sent with more data than the path is known to deliver.
     pub probes_mtu: bool,
@@ -42,12 +42,12 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Returns the number of sequence numbers that it takes.
+    /// Returns the number of sequence numbers that the segment takes.
     pub fn len(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Returns true if it takes no sequence number. A segment on the list always takes one.
+    /// Returns true if the segment takes no sequence number. A segment on the list always takes one.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
@@ -61,13 +61,13 @@ impl Sent {
 /// The most recently sent segment among those newly delivered (RFC 8985 §5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Time of its latest transmission.
+    /// Time of the segment's latest transmission.
     pub sent_at: Instant,
     /// Offset after its last byte.
     pub end: u64,
     /// Timestamp value of its latest transmission.
     pub tsval: u32,
-    /// True if it was sent more than once. It is then unclear which transmission arrived.
+    /// True if the segment was sent more than once. It is then unclear which transmission arrived.
     pub resent: bool,
 }
 

@@ -313,7 +313,7 @@ impl Host {
         let Some(id) = self.fast_open.pending.remove(&index) else { return };
         let was_reset =
             self.slots.at_mut(index).is_some_and(|connection| connection.ended() == Some(Ended::Reset));
-        // Until it is accepted, it counts against the backlog.
+        // A connection that is not accepted yet counts against the backlog.
         let is_accepted = self.slots.listener_of(index).is_none();
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.early.pending -= 1;

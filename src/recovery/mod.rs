@@ -328,23 +328,23 @@ pub struct Ack {
     pub newly_sacked: Amount,
     /// One past the highest newly SACKed byte. `None`: no byte was newly SACKed.
     pub highest_sacked: Option<u64>,
-    /// Whether it is a duplicate ACK as defined by RFC 5681 §2 (or, with SACK, RFC 6675 §2).
+    /// Whether this is a duplicate ACK as defined by RFC 5681 §2 (or, with SACK, RFC 6675 §2).
     pub duplicate: bool,
-    /// Whether it has no data and repeats the previous acknowledgment number and window.
+    /// Whether the ACK has no data and repeats the previous acknowledgment number and window.
     pub repeats: bool,
     /// First byte of a D-SACK block, and one past its last byte (RFC 2883).
     pub dsack: Option<(u64, u64)>,
     /// Number of retransmitted segments that the D-SACK block reports.
     pub duplicates: u64,
-    /// Whether it acknowledges a segment that was sent more than once (Karn's algorithm).
+    /// Whether the ACK acknowledges a segment that was sent more than once (Karn's algorithm).
     pub any_resent: bool,
-    /// Round-trip time sample. `None`: it yields no sample.
+    /// Round-trip time sample. `None`: the ACK yields no sample.
     pub rtt: Option<Duration>,
     /// TSecr, if timestamps are in use.
     pub ecr: Option<u32>,
-    /// Timestamp of the newest transmission of the last segment that it acknowledges.
+    /// Timestamp of the newest transmission of the last segment that the ACK acknowledges.
     pub acked_tsval: Option<u32>,
-    /// Whether it carries an ECN echo.
+    /// Whether the ACK carries an ECN echo.
     pub ece: bool,
     /// Header flags. Base stations write transit marks into the reserved bits.
     pub flags: Flags,
@@ -369,7 +369,7 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// Returns whether it acknowledges new data.
+    /// Returns whether the ACK acknowledges new data.
     pub fn advances(&self) -> bool {
         self.acked.bytes > 0
     }

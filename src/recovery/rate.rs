@@ -103,9 +103,9 @@ pub(super) enum Delivered {
 /// P: a segment that was marked lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LostSegment {
-    /// Offset of its first byte in the stream.
+    /// Offset of the segment's first byte in the stream.
     pub start: u64,
-    /// Offset one past its last byte.
+    /// Offset one past the segment's last byte.
     pub end: u64,
     /// P.size, in segments.
     pub size: f64,
@@ -132,9 +132,10 @@ struct Snapshot {
     lost: f64,
     tx_in_flight: f64,
     is_app_limited: bool,
-    /// Whether it was marked lost and has not been retransmitted since.
+    /// Whether the segment was marked lost and has not been retransmitted since.
     is_lost: bool,
-    /// Whether it was delivered, but the scoreboard has forgotten that, so a later ACK will report it again.
+    /// Whether the segment was delivered, but the scoreboard has forgotten this, so a later ACK will report
+    /// the segment again.
     is_forgotten: bool,
 }
 

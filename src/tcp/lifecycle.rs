@@ -212,7 +212,7 @@ impl Lifecycle {
     }
 }
 
-/// Stops a timer that has expired. Returns true if it has.
+/// Stops a timer if it has expired. Returns true if the timer was stopped.
 pub(super) fn take_due(timer: &mut Option<Instant>, now: Instant) -> bool {
     timer.take_if(|at| *at <= now).is_some()
 }

@@ -200,7 +200,7 @@ impl Survey {
         }
     }
 
-    /// Returns whether it is still to be decided if the clock was set before this frame.
+    /// Returns whether a gap before this frame may be a step of the clock and has not been judged yet.
     fn is_after_gap(&self, number: u64, at: Timestamp, following: Option<Timestamp>) -> bool {
         let gap = at.0.saturating_sub(self.last.0);
         let is_long = gap > MIN_STEP && self.totals.begin_unix_ns.is_some() && self.judged != number;

@@ -45,7 +45,7 @@ pub struct SentSegment {
     pub at: Offset,
     /// The frame number.
     pub number: u64,
-    /// The first byte of its sequence space. The SYN is 0.
+    /// The first byte of the segment's sequence space. The SYN is 0.
     pub start: u64,
     /// One past the last byte of its sequence space.
     pub end: u64,
@@ -87,7 +87,7 @@ pub enum Fate {
     Unknown,
     /// The segment arrived at the receiver's end.
     Arrived {
-        /// The time when it passed the receiver's capture point.
+        /// The time when the segment passed the receiver's capture point.
         at: Offset,
     },
     /// The segment was lost.

@@ -91,19 +91,20 @@ impl Table {
 /// A sentence of the paper, and whether it holds here. It is one claim even if it covers several curves.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Claim {
-    /// The paper's sentence, verbatim and in quotation marks. If it needs an interpretation, this follows.
+    /// The paper's sentence, verbatim and in quotation marks. An interpretation follows if the sentence needs
+    /// one.
     #[serde(rename = "paper")]
     pub sentence: String,
     /// The sentence's place in the paper: "§4.3.1", "Fig. 5", "Table 3".
     pub place: String,
-    /// Whether it counts in the summary.
+    /// Whether the claim counts in the summary.
     pub counts: Counts,
     /// Our result.
     pub result: String,
-    /// Whether it holds in the chosen reading.
+    /// Whether the claim holds in the chosen reading.
     #[serde(rename = "verdict")]
     pub judged: Judged,
-    /// Whether it holds in other readings.
+    /// Whether the claim holds in other readings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ReadingVerdict>,
     /// Details that the sentence itself fixes. Readings with other values do not apply to this claim.

@@ -17,7 +17,8 @@ use crate::stage::{DropReason, Event, Outbox};
 pub(super) const CONTROL: u64 = 1 << 63;
 
 impl DirectionSettings {
-    /// Whether packets wait in PDCP, not in RLC. A queue discipline needs this in order to select or drop them.
+    /// Whether packets wait in PDCP, not in RLC. A queue discipline needs this, because it can only select or
+    /// drop packets in PDCP.
     pub(super) fn queues_in_pdcp(&self) -> bool {
         self.pdcp.count_at == CountAt::FirstTransmission || !self.queue.is_drop_tail()
     }

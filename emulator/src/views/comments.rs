@@ -55,9 +55,9 @@ struct Entry {
 /// A packet whose outcome is not known.
 #[derive(Default)]
 struct Inside {
-    /// Number of its entry, counted from the start of the run.
+    /// Number of the packet's entry, counted from the start of the run.
     entry: u64,
-    /// Whether it came from a traffic source, not from a host.
+    /// Whether a traffic source sent the packet, not a host.
     background: bool,
     entered: Instant,
     queued: Duration,

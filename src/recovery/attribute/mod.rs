@@ -26,7 +26,8 @@ pub trait Attribute: std::fmt::Debug + Send {
     /// Called after a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>) {}
 
-    /// Called for every ACK, before any decision about it. cwnd and ssthresh still have their old values.
+    /// Called for every ACK, before any decision about this ACK. cwnd and ssthresh still have their old
+    /// values.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) {}
 
     /// Receives ground truth about the path. Only recipes with [`Need::Truth`](super::catalogue::Need::Truth)

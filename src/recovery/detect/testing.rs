@@ -11,7 +11,7 @@ pub(super) fn under_way(recipe: &str) -> BareSender {
 }
 
 /// Delivers the first unacknowledged segment after `by` later ones, and a D-SACK if it was retransmitted.
-/// Returns whether it was.
+/// Returns whether the segment was retransmitted.
 pub(super) fn reorder(sender: &mut BareSender, by: u32) -> bool {
     let una = sender.flight.una();
     let resent = sender.wait(RTT).dupacks(by).contains('r');

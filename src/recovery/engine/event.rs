@@ -165,8 +165,8 @@ impl Event<'_, '_> {
         }
     }
 
-    /// Removes the pending transmission that this one fulfils. Returns true if it is a retransmission that was
-    /// decided before, which does not count against the segments that an ACK releases.
+    /// Removes the pending transmission that this one fulfils. Returns true for a retransmission that was
+    /// decided earlier. Such a retransmission does not count against the segments that an ACK releases.
     fn remove_pending(&mut self, transmission: &Transmission) -> bool {
         let concerned = |pending: &mut Pending| match pending {
             Pending::Resend { start, .. } => *start == transmission.start,

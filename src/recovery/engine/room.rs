@@ -108,7 +108,7 @@ impl Recovery {
         matches!(self.cc.episode, Episode::Recovery(_) | Episode::Loss(_))
     }
 
-    /// Returns whether it is not known yet if the last timeout was spurious (RFC 5682).
+    /// Returns whether the meaning of the last timeout, spurious or not, is still unknown (RFC 5682).
     pub(crate) fn timeout_is_undecided(&self) -> bool {
         self.cc.episode.is_undecided()
     }

@@ -1,5 +1,5 @@
 //! **What does a timeout mean?** The answer decides what is sent at a timeout, and what later ACKs show about
-//! it.
+//! the timeout.
 
 mod fast_timeout;
 pub(crate) mod frto;

@@ -28,7 +28,7 @@ pub(super) struct Arrival {
     pub(super) repeated: Option<(u64, u64)>,
     /// Distance from RCV.NXT to the end of the out-of-order data.
     pub(super) span: u64,
-    /// True if it is held out of order.
+    /// True if the segment is held out of order.
     pub(super) is_held: bool,
     /// RCV.NXT after the segment, counting only data.
     pub(super) reached: u64,

@@ -25,11 +25,11 @@ struct NewlyAcked {
     /// SND.UNA and FlightSize before the ACK.
     una: u64,
     flight_before: Amount,
-    /// The segments that it acknowledges cumulatively, and those that it SACKs.
+    /// The segments that the ACK acknowledges cumulatively, and the segments that it SACKs.
     acked: Acked,
     sacked: Sacked,
-    /// The range of its D-SACK block, the number of segments in this range, and the number of retransmissions
-    /// among these.
+    /// The range of the ACK's D-SACK block, the number of segments in this range, and the number of
+    /// retransmissions among these.
     dsack: Option<(u64, u64)>,
     reported: u64,
     duplicates: u64,

@@ -35,7 +35,7 @@ struct Records(VecDeque<u64>);
 
 #[derive(Debug)]
 struct Chunk {
-    /// Offset of its first byte.
+    /// Offset of the chunk's first byte.
     start: u64,
     bytes: Bytes,
 }

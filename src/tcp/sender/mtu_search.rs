@@ -29,7 +29,7 @@ pub(super) enum Search {
     /// A probe is in flight.
     Probing {
         range: Range,
-        /// Length of its packet.
+        /// Length of the probe's packet.
         mtu: u32,
         /// Offset after its last byte.
         end: u64,

@@ -136,7 +136,8 @@ impl Sender {
                     self.suspect_black_hole(cx, now);
                 }
                 self.timed = None;
-                // RFC 2018 §8: the first segment timed out, so the SACK information about it is not valid.
+                // RFC 2018 §8: the first segment timed out, so the SACK information about this segment is not
+                // valid.
                 if self.flight.head().is_some_and(|head| head.state == SegmentState::Sacked) {
                     self.forget_sacks(now);
                 }

@@ -21,17 +21,17 @@ pub enum Direction {
 /// A transmitted PDU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pdu {
-    /// Number of its frame in the capture.
+    /// Number of the PDU's frame in the capture.
     pub frame: u64,
     /// Time of transmission, since 1970.
     pub at: Time,
     /// Direction of the PDU.
     pub direction: Direction,
-    /// Whether the channel damaged it.
+    /// Whether the channel damaged the PDU.
     pub lost: bool,
     /// Size of the PDU in bytes.
     pub octets: usize,
-    /// Whether it contains padding.
+    /// Whether the PDU contains padding.
     pub padded: bool,
     /// The U-RNTI, which the capture uses as an epoch.
     pub epoch: u32,

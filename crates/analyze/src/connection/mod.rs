@@ -125,7 +125,7 @@ struct Rare {
     /// Empty until the first copy.
     copies: Option<Copies>,
     early_echoes: EarlyEchoes,
-    /// Whether it was noticed that the directions have different clocks.
+    /// Whether the directions are known to have different clocks.
     clocks_differ: bool,
     /// The ISN of the second SYN of each end that differs from its first SYN.
     other_isn: [Option<Seq>; 2],

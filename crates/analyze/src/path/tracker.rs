@@ -57,12 +57,12 @@ struct TransitPacket {
     key: u64,
     frame: u64,
     at: i64,
-    /// The times when it passed each capture point in its direction. Index 0 is the sender's end.
+    /// The times when the packet passed each capture point in its direction. Index 0 is the sender's end.
     seen_at: Vec<Option<i64>>,
     range: Range<u64>,
-    /// Whether all of its data had entered before.
+    /// Whether all data of the packet had entered before.
     is_retransmission: bool,
-    /// Whether all captures were in progress when it entered, so that they show its fate.
+    /// Whether all captures were in progress when the packet entered, so that they show its fate.
     fate_is_captured: bool,
     /// The number of the packet in airlink's events.
     event: Option<u64>,

@@ -64,7 +64,7 @@ const GAINS: [Gain; 7] = [
     ("reordering: TCP-NR+ over TCP-W", |path| path.reorders.gains_shown(NR_PLUS, W)),
 ];
 
-/// The name of a path, and the results on it.
+/// The name and the results of a path.
 type Row = (&'static str, PathResults);
 
 fn run(effort: &Effort, site: Site, extent: &Extent) -> Result<PathResults, WorldError> {

@@ -26,7 +26,7 @@ pub(super) struct Setting {
 pub(super) struct Trial(pub(super) Vec<Setting>);
 
 impl Setting {
-    /// Whether it beats all proposals of the paper: the interval of each paired gain is above zero.
+    /// Whether the recipe beats all proposals of the paper: the interval of each paired gain is above zero.
     pub(super) fn beats(&self) -> Judged {
         Judged::all(self.gains.iter().map(|(_, gain)| Judged::better(gain)))
     }

@@ -206,7 +206,7 @@ impl Setup {
     /// Returns the command line with canonical recipe names.
     pub(super) fn canonical_command(&self) -> String {
         let mut words = self.arguments_with(0, SenderSpec::canonical);
-        // Existing stores identify runs by a hash that includes the option's former name.
+        // Existing stores identify runs by a hash that includes the option's old name.
         for word in words.iter_mut().filter(|word| *word == "--receiver-profile") {
             word.truncate("--receiver".len());
         }

@@ -111,8 +111,8 @@ pub(super) enum Role {
     Receiver,
 }
 
-/// The parts of a [`Flow`] that are needed after its hosts are created. It is small because a world may have
-/// very many flows.
+/// The parts of a [`Flow`] that are needed after its hosts are created. This struct is small because a world
+/// may have very many flows.
 pub(super) struct FlowPlan {
     pub(super) length: Length,
     pub(super) start: Instant,

@@ -134,7 +134,7 @@ pub struct LtePdcpConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountAt {
-    /// When it arrives: RLC holds the queue.
+    /// At the packet's arrival: RLC holds the queue.
     #[default]
     Submission,
     /// When RLC needs data: PDCP holds the queue.

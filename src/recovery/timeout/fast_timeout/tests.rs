@@ -73,7 +73,7 @@ fn early_acceptable_ack_makes_timeout_ordinary() {
         sender.trace();
         let mut sent = sender.wait(RTT).dupacks(2);
         sent += &sender.ack(1);
-        // Step DONE: later duplicate ACKs have no effect on it.
+        // Step DONE: later duplicate ACKs have no effect.
         sent += &sender.dupacks(5);
         sent += &sender.wait(RTT).ack(22);
         (sent, sender.cc().cwnd, sender.cc().ssthresh, sender.rtt.rto().get(), sender.trace().len())

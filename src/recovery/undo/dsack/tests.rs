@@ -32,7 +32,7 @@ fn dsack_undoes_fast_retransmission() {
     // Slow start continues up to ssthresh.
     assert_eq!(sender.wait(RTT).ack(11), "16 17");
     assert_eq!(undone(&sender), 1);
-    // The episode is over, so further reports have no effect on it.
+    // The episode is over, so further reports have no effect.
     report(&mut sender, 1, 1);
     assert_eq!(undone(&sender), 1);
 }

@@ -20,7 +20,7 @@ pub(super) struct Retransmission {
     pub(super) tsval: Option<u32>,
     pub(super) starts: Option<RecoveryStart>,
     pub(super) is_spurious: bool,
-    /// Whether it repairs the loss of a segment that was sent since the timeout before the last one.
+    /// Whether the retransmission repairs the loss of a segment that was sent since the last timeout but one.
     pub(super) is_repair: bool,
     /// Index of the segment in the trace.
     pub(super) index: usize,

@@ -21,7 +21,7 @@ struct Repeated {
     sent_at: i64,
     /// Whether one of these segments has the packet's timestamp.
     same_timestamp: bool,
-    /// Whether it is one segment with the same boundaries.
+    /// Whether the first of these segments has the packet's boundaries.
     same_range: bool,
     /// The longest of these segments.
     longest: u64,

@@ -27,12 +27,12 @@ pub(super) struct Segment {
     pub(super) last_tsval: u32,
     /// Number of transmissions in the capture.
     pub(super) times: u32,
-    /// The pass of its last transmission. Every timeout starts a new pass.
+    /// The pass of the segment's last transmission. Every timeout starts a new pass.
     pub(super) pass: u32,
     /// IP identification of the last transmission.
     pub(super) ip_id: Option<u16>,
     pub(super) sacked: bool,
-    /// Whether it was sent into a closed window, so that the receiver was free to drop it.
+    /// Whether the segment was sent into a closed window, so that the receiver was free to drop it.
     pub(super) probe: bool,
 }
 

@@ -48,9 +48,9 @@ impl RetransmissionCause {
 
 /// The circumstances of a retransmission.
 struct Circumstances {
-    /// Whether it begins at the first unacknowledged byte.
+    /// Whether the retransmission begins at the first unacknowledged byte.
     at_una: bool,
-    /// Whether a recent ACK may have triggered it.
+    /// Whether a recent ACK may have triggered the retransmission.
     prompted: bool,
     /// Nanoseconds since the retransmission timer was started.
     timer_ran: i64,

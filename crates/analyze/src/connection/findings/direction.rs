@@ -65,9 +65,9 @@ pub struct PathMtuFindings {
     pub black_hole: BlackHole,
     /// Payload of the segment that was retransmitted and never acknowledged as a whole.
     pub lost_segment_bytes: Option<u64>,
-    /// The frame of its first retransmission.
+    /// The frame of the segment's first retransmission.
     pub lost_segment_frame: Option<u64>,
-    /// Number of its transmissions.
+    /// Number of transmissions of the segment.
     pub lost_segment_times: u64,
     /// Whether its data was sent in shorter segments afterwards.
     pub lost_segment_split: bool,
@@ -262,7 +262,7 @@ pub struct WindowFindings {
     pub unscaled: bool,
     /// Number of times that the receiver's window closed.
     pub zero_windows: u64,
-    /// Number of times that its right edge moved to the left (RFC 9293 §3.8.6).
+    /// Number of times that the window's right edge moved to the left (RFC 9293 §3.8.6).
     pub shrunk: u64,
 }
 
@@ -345,9 +345,9 @@ pub struct AckPolicyFindings {
     pub for_more_segments: u64,
     /// ACKs for a segment that was alone in flight, at least 20 ms later than the fastest ACK.
     pub delayed: u64,
-    /// The median of their delay, relative to the fastest ACK.
+    /// The median of the ACKs' delay, relative to the fastest ACK.
     pub delayed_by_median_seconds: Option<f64>,
-    /// The maximum of their delay.
+    /// The maximum of the ACKs' delay.
     pub delayed_by_max_seconds: Option<f64>,
 }
 

@@ -85,7 +85,7 @@ fn transfer_with_closed_window_lasts_until_the_end() {
     assert!((found.transfer_seconds - 23.7001).abs() < 1e-6, "{}", found.transfer_seconds);
     assert!(found.goodput_bit_per_s < 1400.0, "{}", found.goodput_bit_per_s);
     assert!((found.time.waiting_seconds() - 23.6996).abs() < 1e-6, "{:?}", found.time);
-    // If it opens again, the transfer ends with its last data.
+    // If the window opens again, the transfer ends with its last data.
     d.ack(30.0, 4001);
     d.data(30.0, 4001..5001);
     d.ack(30.1, 5001);

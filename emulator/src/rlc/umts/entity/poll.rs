@@ -128,8 +128,8 @@ impl Polling {
         }
     }
 
-    /// §9.7.1, triggers 3, "Poll timer", and 7, "Timer based". The latter applies only if AMD PDUs remain to be
-    /// transmitted or acknowledged (`has_data`). Returns `true` if Timer_Poll has expired.
+    /// §9.7.1, triggers 3, "Poll timer", and 7, "Timer based". Trigger 7 applies only if AMD PDUs remain to
+    /// be transmitted or acknowledged (`has_data`). Returns `true` if Timer_Poll has expired.
     pub(super) fn handle_deadline(&mut self, now: Instant, has_data: bool) -> bool {
         self.timer_poll_prohibit = self.timer_poll_prohibit.filter(|at| *at > now);
         if let Some(at) = self.timer_poll_periodic.filter(|at| *at <= now) {
