@@ -69,7 +69,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Forwards what it can, at most one chunk in each direction, so that one turn is always short. `chunk`
+    /// Forwards at most one chunk in each direction, so that one turn is always short. `chunk`
     /// is scratch space; its length limits the bytes buffered per direction.
     ///
     /// Must not be called again after `Finished` or `Failed`.

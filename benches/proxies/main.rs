@@ -25,7 +25,7 @@ use crate::test_bed::{Missing, Program, TestBed};
 /// Compare `airtcp-serve` with nginx and HAProxy in front of the same server.
 ///
 /// Needs root (network namespaces), nginx with its module `stream`, and HAProxy. Clients and server are threads of this
-/// program; every byte is counted, and what is missing is an error.
+/// program; every byte is counted, and a missing byte is an error.
 #[derive(Parser)]
 #[command(
     version,

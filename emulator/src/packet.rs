@@ -36,7 +36,8 @@ struct Counted {
     memory: u32,
 }
 
-/// Memory of a packet in addition to its bytes: its data, its place in a queue, and what the allocator adds.
+/// Memory of a packet in addition to its bytes: its data, its place in a queue, and the overhead of the
+/// allocator.
 const OVERHEAD: usize = 128;
 
 /// Data of a packet.

@@ -138,7 +138,7 @@ pub enum Event {
     },
     /// The packet is held back, either until an outage ends or so that later packets overtake it.
     Held {
-        /// Latest time at which it continues, as far as known now.
+        /// The currently known latest time at which the packet continues.
         until: Instant,
     },
     /// The packet continues after packets that entered later.

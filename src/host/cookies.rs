@@ -2,11 +2,11 @@
 //! comes back with the handshake's third segment: the MSS in its acknowledgment number, and window scale,
 //! SACK and ECN in the echoed timestamp, as in Linux. Without timestamps only the MSS comes back.
 //!
-//! RFC 4987 leaves the layout open. Here the initial sequence number consists of the low bit of a [`SLOT`]
-//! counter, three bits that select an MSS, and 28 bits of the keyed hash that also generates initial sequence
-//! numbers (RFC 6528). The hash covers both addresses, the client's initial sequence number, the slot, and
-//! the bits in the timestamp. Two slots are valid, distinguished by one bit, so a guess succeeds with
-//! probability 2^-28.
+//! RFC 4987 leaves the layout open. Here the initial sequence number has three parts: the low bit of a
+//! [`SLOT`] counter, three bits that select an MSS, and 28 bits of a keyed hash. The same hash also generates
+//! initial sequence numbers (RFC 6528). The hash covers both addresses, the client's initial sequence number,
+//! the slot, and the bits in the timestamp. Two slots are valid, distinguished by one bit, so a guess
+//! succeeds with probability 2^-28.
 
 use airwire::options::Options;
 use airwire::segment::{Flags, Segment};

@@ -120,9 +120,10 @@ pub struct FastOpenRules {
     pub server_without_cookie: bool,
     /// Every listener uses it, with or without a request in its options (0x400).
     pub all_listeners: bool,
-    /// The time for which active opens do not use TCP Fast Open after connections that used it timed out
-    /// three times in a row, or received only a FIN, which suggests that a firewall drops their packets. The
-    /// time doubles with each further case, up to 64 times this value. Zero: they are never suspended.
+    /// The time for which active opens do not use TCP Fast Open. The time begins when connections with TCP
+    /// Fast Open time out three times in a row, or receive only a FIN. This suggests that a firewall drops
+    /// their packets. The time doubles with each further case, up to 64 times this value. Zero: TCP Fast Open
+    /// is never suspended.
     pub black_hole: Duration,
 }
 

@@ -11,9 +11,9 @@ pub struct Validation {
     /// Ticks of the peer's clock by which a timestamp may be older than TS.Recent (Linux, TCP_PAWS_WINDOW;
     /// zero in RFC 7323 §5.3).
     pub paws_slack: i32,
-    /// A segment that ends below RCV.NXT is still acceptable if it ends at or above the last ACK sent, and one
-    /// that ends beyond the window if nothing waits to be read (Linux, tcp_sequence()). Its ACK is then
-    /// processed.
+    /// A segment that ends below RCV.NXT is still acceptable if it ends at or above the last ACK sent. A
+    /// segment that ends beyond the window is acceptable if nothing waits to be read (Linux, tcp_sequence()).
+    /// Its ACK is then processed.
     pub accepts_unacknowledged: bool,
     /// Until its handshake completes, a passive open is a request without a socket, which checks segments in
     /// an order of its own (Linux, tcp_check_req()).

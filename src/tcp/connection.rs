@@ -69,7 +69,7 @@ pub(crate) struct Opening {
     pub(crate) logs_events: bool,
 }
 
-/// The two halves, the counters, and what the halves read.
+/// The two halves, the counters, and the facts that the halves read.
 pub(super) struct Parts<'a> {
     pub(super) sender: &'a mut Sender,
     pub(super) receiver: &'a mut Receiver,
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Borrows the halves and what they read.
+    /// Borrows the halves and the facts that they read.
     pub(super) fn parts(&mut self) -> Parts<'_> {
         Parts {
             sender: &mut self.sender,
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// Borrows the receiver and what it needs to store data.
+    /// Borrows the receiver and everything that it needs to store data.
     pub(super) fn storing(&mut self) -> (&mut Receiver, &Context, Storing<'_>) {
         let Parts { sender, receiver, statistics, charge, cx } = self.parts();
         let sender_memory = if charge.budget().is_limited() { sender.cost() } else { 0 };

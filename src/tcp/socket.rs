@@ -185,8 +185,8 @@ pub struct Unanswered {
     pub error: Option<Unreachable>,
 }
 
-/// TCP Fast Open on a socket (RFC 7413), as far as the profile's
-/// [`FastOpenRules`](crate::profile::FastOpenRules) permit it.
+/// TCP Fast Open on a socket (RFC 7413), within the profile's
+/// [`FastOpenRules`](crate::profile::FastOpenRules).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FastOpenOptions {
     /// TCP_FASTOPEN_CONNECT: an active open requests a cookie. If a cookie of the server is cached, the SYN

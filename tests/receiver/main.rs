@@ -59,8 +59,9 @@ fn linux_profile_sends_same_acks_as_kernel() -> Result<(), Failed> {
 
 /// Replays a recording with all possible clock phases, and returns the comparison with the most equal ACKs.
 ///
-/// A capture shows neither the phase of the kernel's 4 ms tick nor the exact phase of its millisecond clock,
-/// because the kernel reads that clock a few microseconds after the capture's timestamp.
+/// A capture does not show the phase of the kernel's 4 ms tick. It does not show the exact phase of the
+/// millisecond clock either, because the kernel reads that clock a few microseconds after the capture's
+/// timestamp.
 fn replay(entry: &Entry, recording: &Recording) -> Result<Vec<Line>, String> {
     let irs = recording.packets.first().map_or(0, |packet| packet.seq);
     let sent = recording.packets.iter();

@@ -136,7 +136,7 @@ impl Connections {
         }
     }
 
-    /// Returns what the packet shows about the time since the last packet of its connection.
+    /// Returns the conclusion from the packet about the time since the last packet of its connection.
     pub(crate) fn clock_vote(&self, packet: &Packet) -> Option<ClockVote> {
         let open = self.slots[self.find(packet)?].as_ref()?;
         open.connection.clock_vote(packet)

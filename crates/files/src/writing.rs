@@ -9,8 +9,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Creates a file or truncates an existing one. A new file is readable by all users, as far as the
-/// umask allows.
+/// Creates a file or truncates an existing one. A new file is readable by all users, unless the umask forbids
+/// this.
 pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
     imp::create(path.as_ref(), 0o666)
 }

@@ -13,7 +13,7 @@ const JITTER: i64 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Clock {
-    /// Both clocks agree, as far as the packets show.
+    /// The packets show no difference between the clocks.
     Same,
     /// The user gave the offset.
     Given {

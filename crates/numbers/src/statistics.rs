@@ -2,9 +2,9 @@
 //!
 //! Comparisons are paired: samples with the same index belong to runs with the same seed. A gain is the mean
 //! of the paired differences divided by the reference's mean, which equals the ratio of the two means minus
-//! one. The mean of the pairs' ratios is not used, because it gives the most weight to the runs in which the
-//! reference did worst, can have another sign than the mean difference, and is undefined if a sample of the
-//! reference is zero.
+//! one. The mean of the pairs' ratios is not used: it gives the most weight to the runs in which the
+//! reference did worst. It can have another sign than the mean difference, and is undefined if a sample of
+//! the reference is zero.
 
 use airwire::rng::Stream;
 use serde::{Deserialize, Serialize};

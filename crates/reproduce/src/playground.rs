@@ -196,7 +196,8 @@ impl PlaygroundSetup {
     }
 }
 
-/// Escapes what is not allowed after a `#`, and `&`, which separates the fields. `=` may be part of a value.
+/// Escapes characters that are not allowed after a `#`, and `&`, which separates the fields. `=` may be part
+/// of a value.
 fn encoded(value: &str) -> String {
     value.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || b"-_.~+=@,/:".contains(&byte) {

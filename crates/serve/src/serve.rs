@@ -305,7 +305,7 @@ fn gap_in_text(lines: u64) -> String {
     format!("{lines} lines were dropped here: the reader was too slow\n")
 }
 
-/// Raises the soft limit of open files as far as needed, if the hard limit allows it.
+/// Raises the soft limit of open files to the required number, if the hard limit allows it.
 fn reserve_descriptors(connections: u64) -> anyhow::Result<()> {
     let needed = connections + SPARE_DESCRIPTORS;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;

@@ -170,7 +170,8 @@ impl Exchange {
         self.audit()
     }
 
-    /// Closes what is open, and runs until all events are handled. Returns an error if a connection remains.
+    /// Closes all open connections, and runs until all events are handled. Returns an error if a connection
+    /// remains.
     pub fn close_all(&mut self) -> Result<(), String> {
         self.run_apps()?;
         while self.pair.step() {

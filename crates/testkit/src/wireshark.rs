@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Dissects a capture with tshark and these heuristic dissectors. Returns what it prints.
+/// Dissects a capture with tshark and these heuristic dissectors. Returns the output of tshark.
 ///
 /// # Panics
 ///

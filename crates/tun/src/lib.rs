@@ -51,7 +51,7 @@ use writer::{HostLoad, Writer};
 
 /// The program that uses the host. The driver never interrupts it, and it must not block.
 pub trait Application {
-    /// Opens, writes, reads and closes as far as possible without waiting. Returns `Break` when the
+    /// Opens, writes, reads and closes until it would have to wait. Returns `Break` when the
     /// application is done. Called after packets and timers, at the application's deadline, when
     /// its own descriptors have become ready, and after a call to its [`Waker`].
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()>;

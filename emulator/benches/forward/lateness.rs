@@ -137,7 +137,8 @@ fn sender() -> nix::Result<OwnedFd> {
     Ok(socket.into())
 }
 
-/// Sends the bursts. This thread always has real-time scheduling, because it is not what the benchmark measures.
+/// Sends the bursts. This thread always has real-time scheduling, because the benchmark does not measure this
+/// thread.
 fn pace(socket: &OwnedFd, stop: &AtomicBool) {
     schedule(true);
     let mut reactor = Reactor::new(Clock::start()).expect("epoll");

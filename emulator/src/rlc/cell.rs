@@ -6,8 +6,8 @@
 //!
 //! Choice: packets of the other mobiles do not leave this stage. They have no packet numbers, and do not
 //! appear in the path's records and totals; only the statistics of this stage include them. The path's
-//! records are therefore limited to the packets of hosts and of the scenario's background traffic, and an
-//! additional mobile changes those records only by its effect on those packets.
+//! records are therefore limited to the packets of hosts and of the scenario's background traffic. An
+//! additional mobile changes these records only by its effect on these packets.
 
 use std::any::Any;
 

@@ -19,7 +19,7 @@ fn saturated(config: &dyn Settings, packets_per_second: u64, length: Duration) -
     run
 }
 
-/// Checks that the downlink is never idle, and that what arrives is what the transport blocks carry.
+/// Checks that the downlink is never idle, and that the arrived data fills the transport blocks.
 /// `overhead` is the number of header octets per packet and per block.
 fn check_throughput(run: &Run, slots: u64, per_slot: u64, [first, again]: [f64; 2], overhead: [f64; 2]) {
     let stat = |name| run.counter(Direction::Down, name);

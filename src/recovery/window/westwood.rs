@@ -16,8 +16,8 @@
 //! ACKs are counted by the procedure `AckedCount`, so that a cumulative ACK does not count segments again
 //! that earlier duplicate ACKs have counted.
 //!
-//! - Choice: τ = 500 ms and m = 2. After samples of zero, the next sample is still the acknowledged amount divided by the
-//!   time since the last ACK, and the last step of the filter covers the time since the last zero.
+//! - Choice: τ = 500 ms and m = 2. After samples of zero, the next sample is still the acknowledged amount
+//!   divided by the time since the last ACK. The last step of the filter covers the time since the last zero.
 //! - Choice: the filter begins with its first sample. If it began with zero, the first loss of a connection
 //!   would be expensive.
 //! - Choice: ACKs that arrive at the same time are one sample.

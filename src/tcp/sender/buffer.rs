@@ -189,7 +189,7 @@ impl SendBuffer {
         self.records.as_ref().is_some_and(|records| records.0.binary_search(&offset).is_ok())
     }
 
-    /// Returns the bytes in `range`, as far as the buffer holds them.
+    /// Returns the bytes in `range` that the buffer holds.
     pub(super) fn payloads(&self, range: Range<u64>) -> impl Iterator<Item = Payload<'_>> {
         let mut at = range.start.max(self.start);
         let end = range.end.min(self.end);

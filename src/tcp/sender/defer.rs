@@ -2,8 +2,8 @@
 //! short burst until the next ACK (Linux 6.18, tcp_tso_should_defer()). The segments on the wire are the same
 //! with and without offload.
 //!
-//! The length of a burst is what the pacing rate allows in a millisecond, at least two segments, and more if
-//! the round trip is short (tcp_tso_autosize()), but never more than half the window (tcp_cwnd_test()). A
+//! The length of a burst is the amount of one millisecond at the pacing rate, at least two segments, and more
+//! if the round trip is short (tcp_tso_autosize()). It never exceeds half the window (tcp_cwnd_test()). A
 //! burst is paced as one unit: a sender paced at 10 Mbit/s sends two segments every 2.4 ms, and the receiver
 //! acknowledges both at once.
 //!

@@ -358,7 +358,7 @@ impl Sender {
         self.wnd
     }
 
-    /// Returns the data in `start..end`, as far as the buffer holds it.
+    /// Returns the data in `start..end` that the buffer holds.
     pub(super) fn payloads(&self, start: u64, end: u64) -> impl Iterator<Item = Payload<'_>> {
         self.buffer.payloads(start..end)
     }

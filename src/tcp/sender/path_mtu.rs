@@ -32,7 +32,7 @@ pub(super) struct NarrowPath {
 }
 
 impl Sender {
-    /// Returns the path MTU, as far as ICMP errors show it.
+    /// Returns the path MTU that ICMP errors have reported, otherwise the interface's MTU.
     pub(in crate::tcp) fn pmtu(&self, negotiated: &Negotiated) -> u32 {
         self.narrow_path.as_ref().map_or_else(|| negotiated.mtu(), |path| path.mtu)
     }

@@ -270,7 +270,7 @@ impl Sender {
     }
 
     /// Returns the end of a burst of retransmissions that begins with `start..end`: the lost segments of the
-    /// buffer, as far as the window and the length of bursts permit (tcp_xmit_retransmit_queue()).
+    /// buffer that the window and the length of bursts permit (tcp_xmit_retransmit_queue()).
     fn resent_burst_end(&mut self, now: Instant, start: u64, end: u64) -> u64 {
         let smss = self.current_smss();
         let limit = self.autosized(now);

@@ -33,8 +33,8 @@ struct Tick {
 }
 
 impl Connection {
-    /// Returns what the packet shows about the time since the last packet of the connection, if that is long.
-    /// The packet has not been processed yet.
+    /// Returns the conclusion from the packet about the time since the last packet of the connection, if that
+    /// time is long. Called before the packet is processed.
     pub(crate) fn clock_vote(&self, packet: &Packet) -> Option<ClockVote> {
         let set_back = self.rare.get().map_or(0, |rare| rare.clock_set_back);
         let at = packet.at.0.saturating_sub(self.begin.0).saturating_add(set_back);

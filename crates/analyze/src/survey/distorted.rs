@@ -1,5 +1,5 @@
-//! Captures of transfers in virtual time, distorted as capture setups distort them. The findings must be those
-//! of the original, or the distortion must be reported.
+//! Captures of transfers in virtual time, distorted as capture setups distort them. The findings must equal
+//! the findings of the original, or the distortion must be reported.
 
 use aircaptures::capture::{Frame, Next};
 use aircaptures::link_layer::LinkType;

@@ -185,8 +185,8 @@ impl ResultPrinter {
         let printer = Self { json, directory: directory.to_owned() };
         let printer_at_stop = printer.clone();
         stop::on_signal(move || {
-            // The matrix keeps running until the process exits. Holding it ensures that the printed results
-            // are all that it recorded.
+            // The matrix keeps running until the process exits. The guard keeps the matrix from recording
+            // results that would not be printed.
             let guard = experiment::lock_results();
             let known = printer_at_stop.show_known();
             let directory = quoted(&printer_at_stop.directory.display().to_string());

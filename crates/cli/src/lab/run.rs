@@ -270,8 +270,8 @@ impl ResultPrinter {
         let printer = Self { format, directory: directory.to_owned() };
         let printer_at_stop = printer.clone();
         stop::on_signal(move || {
-            // The lab keeps running until the process exits. Holding it ensures that the printed rounds are
-            // all that it recorded.
+            // The lab keeps running until the process exits. The guard keeps the lab from recording rounds
+            // that would not be printed.
             let guard = experiment::lock_results();
             printer_at_stop.show();
             let directory = quoted(&printer_at_stop.directory.display().to_string());

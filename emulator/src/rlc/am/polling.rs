@@ -17,7 +17,7 @@ pub(in crate::rlc) struct Polling {
     is_forced: bool,
 }
 
-/// The state of a transmitting side after a data PDU, as far as polling depends on it.
+/// The state of a transmitting side after a data PDU, on which polling depends.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rlc) struct AfterPdu {
     /// Highest sequence number submitted to the lower layer.

@@ -1,4 +1,4 @@
-//! The receiving side of AM, as far as the generations share it: the window and STATUS reporting.
+//! The parts of the receiving side of AM that the generations share: the window and STATUS reporting.
 
 use airwire::time::{Duration, Instant, earlier};
 

@@ -1,5 +1,5 @@
-//! The transmitting side of AM, as far as the generations share it: the window, polling, and their reaction
-//! to STATUS PDUs and t-PollRetransmit.
+//! The parts of the transmitting side of AM that the generations share: the window, polling, and their
+//! reaction to STATUS PDUs and t-PollRetransmit.
 
 use airwire::time::Instant;
 

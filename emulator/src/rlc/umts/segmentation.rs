@@ -236,7 +236,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         pdus
     }
 
-    /// Returns the next AMD PDU, filled as far as there are SDUs. `None` if there is nothing to send.
+    /// Returns the next AMD PDU, filled with the available SDUs. `None` if there is nothing to send.
     pub(crate) fn next_pdu(&mut self, sn: Sn) -> Option<Box<SegmentedPdu<Id>>> {
         if !self.has_next() {
             return None;

@@ -125,7 +125,7 @@ struct InRecovery {
     prior_cwnd: f64,
 }
 
-/// The congestion avoidance (CA) states of the kernel, as far as BBR uses them.
+/// The congestion avoidance (CA) states of the kernel that BBR uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repairing {
     Nothing,

@@ -1,4 +1,4 @@
-//! The examples of RFC 9937 (and RFC 6937), and what the window must not do.
+//! The examples of RFC 9937 (and RFC 6937), and forbidden behaviour of the window.
 
 use airwire::time::Duration;
 

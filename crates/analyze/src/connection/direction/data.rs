@@ -411,7 +411,8 @@ impl DirectionAnalysis {
         self.rounds.reduced(self.flight_bytes());
     }
 
-    /// Records what the retransmission shows about the sender. It must be called before the state is updated.
+    /// Records the conclusions from the retransmission about the sender. Call this function before the state
+    /// is updated.
     fn learn_from_retransmission(
         &mut self,
         range: &Range<u64>,

@@ -85,7 +85,7 @@ pub(super) struct PacketContext {
     pub(super) is_answer: bool,
 }
 
-/// Properties of the capture that determine what the findings can show.
+/// Properties of the capture on which the possible findings depend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CaptureView {
     pub(super) capture_at: CapturePoint,

@@ -267,8 +267,8 @@ pub struct WindowFindings {
 }
 
 /// The time of a transfer by what limited the sender. It extends from the first data to the last ACK for new
-/// data, or to the last packet if data was outstanding or the window was closed at the end. The parts add up
-/// to the total.
+/// data. If data was outstanding or the window was closed at the end, it extends to the last packet. The
+/// parts add up to the total.
 ///
 /// Fields are `None` if the capture does not show them. A capture at the receiver does not show data in
 /// transit, so a slow network cannot be distinguished from a sender that has nothing to send.

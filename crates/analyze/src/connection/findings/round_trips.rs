@@ -66,7 +66,7 @@ pub struct RoundTripFindings {
     pub bottleneck_high_bit_per_s: Option<f64>,
     /// Number of loss episodes. The losses of one episode were all sent before the first one was detected.
     pub loss_episodes: u64,
-    /// Number of lost segments, as far as retransmissions show.
+    /// Number of lost segments that retransmissions reveal.
     pub lost_segments: u64,
     /// Number of contiguous groups of lost segments.
     pub loss_runs: u64,

@@ -37,7 +37,7 @@ pub struct SenderFindings {
     pub congestion: CongestionFindings,
 }
 
-/// The congestion control of a sender, as far as its window shows it. This needs a capture at the sender, or one
+/// The congestion control of a sender, inferred from its window. This needs a capture at the sender, or one
 /// at the receiver with timestamps, and a time in which only the congestion window is the limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CongestionControlFindings {

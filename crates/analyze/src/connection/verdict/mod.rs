@@ -1,8 +1,8 @@
 //! Judges why a connection was slow, from its findings.
 //!
-//! Each cause has a test with thresholds. The tests are ordered: what stops a connection comes first, then
-//! what the applications do, then the ends' windows and buffers, and the network last. A cause needs a
-//! considerable share of the time. If no test succeeds, the verdict is that the capture does not decide.
+//! Each cause has a test with thresholds. The tests are ordered: causes that stop a connection, then the
+//! applications, then the ends' windows and buffers, and the network last. A cause needs a considerable share
+//! of the time. If no test succeeds, the verdict is that the capture does not decide.
 
 mod facts;
 mod network;

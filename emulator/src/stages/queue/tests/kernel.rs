@@ -165,7 +165,7 @@ impl Vector {
         link.queue().use_random_numbers(
             (0..100_000).map(|_| (random.next() >> (64 - bits)) as f64 / 2_f64.powi(bits)),
         );
-        // Choose ports such that flow n is hashed into queue n, as in the kernel.
+        // Choose ports for which flow n is hashed into queue n, as in the kernel.
         let hash = link.queue().hash;
         let port = |flow: usize| {
             let matches = |port: &u16| hash.of(&udp(1, *port, 60), self.settings["flows"] as usize) == flow;

@@ -1,6 +1,6 @@
-//! A peer that sends arbitrary PDUs that can be encoded. It may disrupt the bearer, but not the entity, which
-//! does not panic or loop forever, sends no more PDUs than there are blocks, and still reports one outcome
-//! for each SDU.
+//! A peer that sends arbitrary PDUs that can be encoded. It may disrupt the bearer, but not the entity. The
+//! entity does not panic or loop forever, sends no more PDUs than there are blocks, and still reports one
+//! outcome for each SDU.
 
 use airtcp_testkit::sample::{cases, size};
 use proptest::prelude::*;
