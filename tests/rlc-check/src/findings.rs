@@ -64,6 +64,9 @@ impl Invariant {
         Self::Acknowledgement,
     ];
 
+    /// The invariants of LTE and NR in unacknowledged mode.
+    pub const UM: [Self; 3] = [Self::Format, Self::Segmentation, Self::Retransmission];
+
     /// Returns the description of the invariant.
     pub const fn text(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ use clap::Parser;
 use rlc_check::settings::{self, Time};
 use rlc_check::{End, lte_nr};
 
-/// Checks the behaviour of both ends of an RLC AM bearer (UMTS, LTE or NR) in a capture of its PDUs.
+/// Checks the behaviour of both ends of an RLC bearer (UMTS, LTE or NR) in a capture of its PDUs.
 #[derive(Parser)]
 #[command(
     name = "rlc-check",
@@ -24,7 +24,7 @@ For captures of LTE and NR:
   poll-pdu=16 poll-byte=25000 poll-retransmit=100ms max-retx=32 reassembly=20ms reordering=45ms
   status-prohibit=10ms patience=60ms
 `patience` is the maximum time for which a sender waits for a transport block; without it, missing PDUs are
-not noticed.
+not noticed. In unacknowledged mode, no settings apply.
 Exit codes: 0 all hold, 1 some do not, 2 usage."
 )]
 struct Cli {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::Generation;
+use super::{Generation, Mode};
 use crate::settings::Time;
 use crate::trace::Direction;
 
@@ -29,6 +29,8 @@ pub struct Frame {
     pub bearer: u8,
     /// Format of the PDU.
     pub generation: Generation,
+    /// Mode of RLC.
+    pub mode: Mode,
     /// The PDU.
     pub pdu: Vec<u8>,
 }
@@ -86,22 +88,25 @@ fn frame(number: u64, at: Time, packet: &[u8]) -> Result<Frame> {
         (time & NON_STANDARD != 0).then_some(Time::from(time & !NON_STANDARD))
     });
     let payload = &packet[header + 8..];
-    let (generation, mut tags) = if let Some(rest) = payload.strip_prefix(b"rlc-nr") {
+    let (mode, generation, mut tags) = if let Some(rest) = payload.strip_prefix(b"rlc-nr") {
         let (&[mode, sn], tags) = rest.split_first_chunk().context("no mode")?;
-        ensure!(mode == 4, "not acknowledged mode");
-        (Generation::Nr(sn), tags)
+        (mode, Generation::Nr(sn), tags)
     } else if let Some(rest) = payload.strip_prefix(b"rlc-lte") {
         let (&[mode], tags) = rest.split_first_chunk().context("no mode")?;
-        ensure!(mode == 4, "not acknowledged mode");
-        (Generation::Lte(10), tags)
+        (mode, Generation::Lte(10), tags)
     } else {
         bail!("neither rlc-lte nor rlc-nr");
+    };
+    let mode = match mode {
+        2 => Mode::Unacknowledged,
+        4 => Mode::Acknowledged,
+        _ => bail!("neither acknowledged nor unacknowledged mode"),
     };
     let direction = if packet[12..16] == NETWORK { Direction::Down } else { Direction::Up };
     let lost = word(header) == LOST;
     let (transmission, pdu) = (word(4), Vec::new());
     let mut frame =
-        Frame { number, at, delay, lost, transmission, direction, ue: 0, bearer: 0, generation, pdu };
+        Frame { number, at, delay, lost, transmission, direction, ue: 0, bearer: 0, generation, mode, pdu };
     loop {
         let (&[tag], rest) = tags.split_first_chunk().context("no payload tag")?;
         if tag == 1 {
@@ -111,7 +116,10 @@ fn frame(number: u64, at: Time, packet: &[u8]) -> Result<Frame> {
         let octets = frame.tag(tag, rest)?;
         tags = rest.get(octets..).context("a tag without its value")?;
     }
-    let is_known = matches!(frame.generation, Generation::Lte(10 | 16) | Generation::Nr(12 | 18));
+    let is_known = match mode {
+        Mode::Acknowledged => matches!(frame.generation, Generation::Lte(10 | 16) | Generation::Nr(12 | 18)),
+        Mode::Unacknowledged => matches!(frame.generation, Generation::Lte(5 | 10) | Generation::Nr(6 | 12)),
+    };
     ensure!(is_known, "{:?}", frame.generation);
     Ok(frame)
 }

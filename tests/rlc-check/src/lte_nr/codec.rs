@@ -62,13 +62,17 @@ pub struct Nack {
 }
 
 /// Reads fields of any number of bits.
-struct Bits<'a> {
+pub(super) struct Bits<'a> {
     octets: &'a [u8],
     at: usize,
 }
 
-impl Bits<'_> {
-    fn take(&mut self, bits: usize) -> Result<u32, String> {
+impl<'a> Bits<'a> {
+    pub(super) const fn new(octets: &'a [u8]) -> Self {
+        Self { octets, at: 0 }
+    }
+
+    pub(super) fn take(&mut self, bits: usize) -> Result<u32, String> {
         let mut value = 0;
         for _ in 0..bits {
             let octet = self.octets.get(self.at / 8).ok_or("the PDU ends within a field")?;
@@ -82,11 +86,16 @@ impl Bits<'_> {
         self.take(1).map(|bit| bit == 1)
     }
 
-    fn zero(&mut self, bits: usize) -> Result<(), String> {
+    pub(super) fn zero(&mut self, bits: usize) -> Result<(), String> {
         if self.take(bits)? == 0 { Ok(()) } else { Err("a reserved bit is set".to_owned()) }
     }
 
     /// Skips zero bits up to the next octet, and returns the octets from there on.
+    pub(super) fn rest_octets(&mut self) -> Result<&'a [u8], String> {
+        Ok(&self.octets[self.rest()?..])
+    }
+
+    /// Skips zero bits up to the next octet, and returns its index.
     fn rest(&mut self) -> Result<usize, String> {
         self.zero(self.at.next_multiple_of(8) - self.at)?;
         Ok(self.at / 8)
@@ -99,7 +108,7 @@ impl Bits<'_> {
 ///
 /// Returns what is wrong with the PDU.
 pub fn decode(generation: Generation, pdu: &[u8]) -> Result<Pdu<'_>, String> {
-    let mut bits = Bits { octets: pdu, at: 0 };
+    let mut bits = Bits::new(pdu);
     match (bits.flag()?, generation) {
         (true, Generation::Nr(sn)) => nr_data(&mut bits, sn.into()).map(Pdu::Data),
         (true, Generation::Lte(sn)) => lte_data(&mut bits, sn.into()).map(Pdu::Data),
@@ -123,7 +132,7 @@ fn nr_data<'a>(bits: &mut Bits<'a>, sn_bits: usize) -> Result<Data<'a>, String> 
     if not_first && start == 0 {
         return Err("SO 0 in a segment that is not the first".to_owned());
     }
-    let octets = &bits.octets[bits.rest()?..];
+    let octets = bits.rest_octets()?;
     if octets.is_empty() {
         return Err("no data".to_owned());
     }
@@ -163,7 +172,7 @@ fn lte_data<'a>(bits: &mut Bits<'a>, sn_bits: usize) -> Result<Data<'a>, String>
         end += length;
         boundaries.push(end);
     }
-    let octets = &bits.octets[bits.rest()?..];
+    let octets = bits.rest_octets()?;
     if octets.len() <= end as usize {
         return Err(format!("Length Indicators of {end} octets in {} octets of data", octets.len()));
     }

@@ -1,4 +1,5 @@
-//! RLC AM of LTE (3GPP TS 36.322) and NR (TS 38.322).
+//! RLC of LTE (3GPP TS 36.322) and NR (TS 38.322). In unacknowledged mode, only formats and the order of segments
+//! are checked.
 //!
 //! The capture shows for each PDU when its first transmission begins and when it arrives, so it determines
 //! the state of both ends: arrivals are handled before timers of the same time, and timers before
@@ -13,6 +14,7 @@ mod sender;
 pub mod settings;
 #[cfg(test)]
 mod tests;
+mod um;
 
 use std::path::Path;
 
@@ -27,10 +29,19 @@ use crate::findings::Findings;
 /// Generation of the RLC protocol, with the size of its sequence numbers in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generation {
-    /// LTE: 10 or 16 bits.
+    /// LTE: 10 or 16 bits, in unacknowledged mode 5 or 10.
     Lte(u8),
-    /// NR: 12 or 18 bits.
+    /// NR: 12 or 18 bits, in unacknowledged mode 6 or 12.
     Nr(u8),
+}
+
+/// Mode of RLC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// AM.
+    Acknowledged,
+    /// UM.
+    Unacknowledged,
 }
 
 impl Generation {
@@ -78,6 +89,9 @@ pub fn check_frames(
     let is_uniform =
         order.iter().all(|frame| (frame.bearer, frame.generation) == (first.bearer, first.generation));
     ensure!(is_uniform, "the capture has several bearers; select one");
+    if first.mode == Mode::Unacknowledged {
+        return Ok(um::check(first.generation, &order));
+    }
     let mut checker = Checker::new(first.generation, [down, up]);
     for frame in &order {
         checker.frame(frame);

@@ -20,6 +20,7 @@ fn frame(at: u64, direction: Direction, transmission: u16, pdu: &str) -> Frame {
         ue: 1,
         bearer: 1,
         generation: Generation::Nr(12),
+        mode: Mode::Acknowledged,
         pdu,
     }
 }
