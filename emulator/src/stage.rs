@@ -244,6 +244,8 @@ drop_reasons! {
     RlcDiscard = "rlc-discard",
     /// An RLC RESET discarded the packet.
     RlcReset = "rlc-reset",
+    /// RLC in unacknowledged mode did not receive all of the packet.
+    RlcLoss = "rlc-loss",
     /// PDCP discarded the packet because discardTimer expired.
     PdcpDiscard = "pdcp-discard",
     /// The packet arrived after t-Reordering of PDCP had expired.
@@ -274,6 +276,7 @@ impl DropReason {
             | Self::RetryLimit
             | Self::RlcDiscard
             | Self::RlcReset
+            | Self::RlcLoss
             | Self::PdcpDiscard
             | Self::PdcpLate
             | Self::Handover => Some(Cause::Radio),
@@ -406,9 +409,19 @@ pub enum Technology {
         /// Size of a sequence number in bits: 10 or 16.
         sn: u8,
     },
+    /// RLC unacknowledged mode of LTE.
+    LteUm {
+        /// Size of a sequence number in bits: 5 or 10.
+        sn: u8,
+    },
     /// RLC acknowledged mode of NR (TS 38.322).
     Nr {
         /// Size of a sequence number in bits: 12 or 18.
+        sn: u8,
+    },
+    /// RLC unacknowledged mode of NR.
+    NrUm {
+        /// Size of a sequence number in bits: 6 or 12.
         sn: u8,
     },
 }
@@ -420,6 +433,8 @@ pub struct RadioPdu {
     pub at: Instant,
     /// Index of the stage in its path.
     pub stage: usize,
+    /// LTE and NR: 0 for the default bearer, 1 for the dedicated one.
+    pub bearer: usize,
     /// The direction of the PDU.
     pub direction: Direction,
     /// The format of the bytes.
@@ -440,22 +455,30 @@ pub struct RadioPdu {
 }
 
 impl RadioPdu {
-    /// The sequence number of a data PDU. `None`: a control PDU, whose D/C field is 0.
+    /// The sequence number of a data PDU. `None`: a control PDU, whose D/C field is 0, or a PDU of NR's UM with a
+    /// whole SDU.
     pub fn sequence_number(&self) -> Option<u32> {
         let &[first, second, ..] = &*self.bytes else { return None };
         let third = u32::from(self.bytes.get(2).copied().unwrap_or_default());
         let [first, second] = [first, second].map(u32::from);
-        let sn = match self.technology {
+        let acknowledged = |sn: u32| (first & 0x80 != 0).then_some(sn);
+        match self.technology {
             // TS 25.322 §9.2.1.4.
-            Technology::Umts { .. } => (first & 0x7f) << 5 | second >> 3,
+            Technology::Umts { .. } => acknowledged((first & 0x7f) << 5 | second >> 3),
             // TS 36.322 §6.2.1.4: the first octet has the fields D/C, RF, P, FI and E.
-            Technology::Lte { sn: 10 } => (first & 0x03) << 8 | second,
-            Technology::Lte { .. } => second << 8 | third,
+            Technology::Lte { sn: 10 } => acknowledged((first & 0x03) << 8 | second),
+            Technology::Lte { .. } => acknowledged(second << 8 | third),
+            // TS 36.322 §6.2.1.3: FI, E and SN; with 10 bits after three reserved bits.
+            Technology::LteUm { sn: 5 } => Some(first & 0x1f),
+            Technology::LteUm { .. } => Some((first & 0x03) << 8 | second),
             // TS 38.322 §6.2.2.4.
-            Technology::Nr { sn: 12 } => (first & 0x0f) << 8 | second,
-            Technology::Nr { .. } => (first & 0x03) << 16 | second << 8 | third,
-        };
-        (first & 0x80 != 0).then_some(sn)
+            Technology::Nr { sn: 12 } => acknowledged((first & 0x0f) << 8 | second),
+            Technology::Nr { .. } => acknowledged((first & 0x03) << 16 | second << 8 | third),
+            // TS 38.322 §6.2.2.3: SI is not 00.
+            Technology::NrUm { .. } if first & 0xc0 == 0 => None,
+            Technology::NrUm { sn: 6 } => Some(first & 0x3f),
+            Technology::NrUm { .. } => Some((first & 0x0f) << 8 | second),
+        }
     }
 }
 

@@ -205,6 +205,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Returns the Differentiated Services Codepoint (RFC 2474).
+    #[inline]
+    pub fn dscp(&self) -> u8 {
+        match self.fixed {
+            Fixed::V4(header) => header[1] >> 2,
+            Fixed::V6(header) => (header[0] << 4 | header[1] >> 4) >> 2,
+        }
+    }
+
     /// Returns the identification field. IPv4 only.
     #[inline]
     pub fn ident(&self) -> Option<u16> {

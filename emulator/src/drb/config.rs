@@ -3,6 +3,7 @@
 //! A setting that a scenario leaves out has its default. The text `"off"` switches off an optional feature, or
 //! sets a timer or limit to infinity.
 
+mod dedicated;
 mod generation;
 mod layers;
 mod rrc_values;
@@ -14,9 +15,12 @@ use airwire::time::Duration;
 use airwire::units::{Rate, Size};
 use serde::{Deserialize, Serialize};
 
+pub use dedicated::DedicatedConfig;
+pub(super) use dedicated::Filter;
 pub use generation::{Generation, Lte, Nr};
 pub use layers::{
-    AmSettings, CountAt, Layer, LtePdcpConfig, LteRlcConfig, NrPdcpConfig, NrRlcConfig, PdcpSettings,
+    CountAt, Layer, LtePdcpConfig, LteRlcConfig, NrPdcpConfig, NrRlcConfig, PdcpSettings, RlcMode,
+    RlcSettings,
 };
 pub use transport::{DirectionConfig, GrantSettings, HarqSettings, StateConfig};
 
@@ -38,7 +42,7 @@ pub type NrConfig = DrbConfig<Nr>;
 /// Settings of an LTE bearer.
 pub type LteConfig = DrbConfig<Lte>;
 
-/// Settings of a bearer: the cell, the two directions, and events of the connection.
+/// Settings of a terminal and its bearers: the cell, the two directions, and what happens to the connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, bound = "G: Generation")]
 pub struct DrbConfig<G: Generation> {
@@ -50,6 +54,9 @@ pub struct DrbConfig<G: Generation> {
     pub down: DirectionConfig<G>,
     /// The direction from the terminal to the network.
     pub up: DirectionConfig<G>,
+    /// A second bearer, with priority over the first. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dedicated: Option<DedicatedConfig<G>>,
     /// Changes of the cell. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handover: Option<HandoverConfig>,
@@ -161,6 +168,7 @@ impl<G: Generation> Default for DrbConfig<G> {
             pattern: G::pattern(),
             down: DirectionConfig::default(),
             up: DirectionConfig::default(),
+            dedicated: None,
             handover: None,
             rlf: RlfConfig::default(),
             drx: None,
@@ -175,7 +183,9 @@ pub(super) struct DrbSettings {
     pub(super) technology: TechnologyKind,
     /// The cell at the start, and the cell that alternates with the first one.
     pub(super) cells: Vec<Cell>,
-    pub(super) directions: PerDirection<DirectionSettings>,
+    pub(super) channels: PerDirection<ChannelSettings>,
+    /// In the order of their priority. The last one is the default bearer.
+    pub(super) bearers: Vec<BearerSettings>,
     pub(super) handover: Option<(Times, HandoverConfig)>,
     pub(super) rlf: RlfConfig,
     pub(super) drx: Option<DrxConfig>,
@@ -205,28 +215,50 @@ pub(super) struct Blocks {
     pub(super) states: Vec<State>,
 }
 
-/// The part of a direction's settings that does not depend on the cell.
+/// Settings of a bearer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct DirectionSettings {
+pub(super) struct BearerSettings {
+    pub(super) technology: TechnologyKind,
+    /// The packets that the bearer carries. `None`: all that no other bearer carries.
+    pub(super) filter: Option<Filter>,
+    pub(super) directions: PerDirection<BearerDirection>,
+}
+
+/// Settings of one direction of a bearer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BearerDirection {
+    pub(super) rlc: RlcSettings,
+    pub(super) pdcp: PdcpSettings,
+    pub(super) queue: QueueConfig,
+}
+
+/// Settings of the channel of one direction that do not depend on the cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ChannelSettings {
     pub(super) harq: HarqConfig,
     pub(super) bler: BlockErrors,
     pub(super) retx_bler: f64,
     pub(super) nack_to_ack: f64,
     pub(super) delay: Duration,
     pub(super) grant: GrantConfig,
-    pub(super) rlc: AmSettings,
-    pub(super) pdcp: PdcpSettings,
-    pub(super) queue: QueueConfig,
 }
 
-impl DrbSettings {
+impl BearerSettings {
     /// The format of the radio PDUs.
-    pub(super) fn technology(&self, direction: Direction) -> Technology {
-        let sn = self.directions[direction].rlc.sn as u8;
-        match self.technology {
-            TechnologyKind::Lte => Technology::Lte { sn },
-            TechnologyKind::Nr => Technology::Nr { sn },
+    pub(super) fn format(&self, direction: Direction) -> Technology {
+        let RlcSettings { mode, sn, .. } = self.directions[direction].rlc;
+        let sn = sn as u8;
+        match (self.technology, mode) {
+            (TechnologyKind::Lte, RlcMode::Am) => Technology::Lte { sn },
+            (TechnologyKind::Lte, RlcMode::Um) => Technology::LteUm { sn },
+            (TechnologyKind::Nr, RlcMode::Am) => Technology::Nr { sn },
+            (TechnologyKind::Nr, RlcMode::Um) => Technology::NrUm { sn },
         }
+    }
+
+    /// Mode of RLC, which is the same in both directions.
+    pub(super) fn mode(&self) -> RlcMode {
+        self.directions.down.rlc.mode
     }
 }
 
@@ -249,11 +281,19 @@ impl<G: Generation> DrbConfig<G> {
             let config = self.direction(direction);
             config.validate(direction).map_err(|invalid| invalid.within(direction.name()))?;
         }
-        let [down, up] = Direction::BOTH.map(|direction| self.direction(direction).am().sn);
-        if down != up {
-            let message =
-                format!("{up} bits differ from the {down} of `down`: RLC has one length, so write `both`");
+        let [down, up] = Direction::BOTH.map(|direction| self.direction(direction).bearer().rlc);
+        if down.mode != up.mode {
+            return Err(Invalid::new("up.rlc.mode", "`down` has another mode: write `both`"));
+        }
+        if down.sn != up.sn {
+            let message = format!(
+                "{} bits differ from the {} of `down`: RLC has one length, so write `both`",
+                up.sn, down.sn
+            );
             return Err(Invalid::new("up.rlc.sn", message));
+        }
+        if let Some(dedicated) = &self.dedicated {
+            dedicated.validate(self.is_strict()).map_err(|invalid| invalid.within("dedicated"))?;
         }
         if let Some(handover) = &self.handover {
             handover.validate().map_err(|invalid| invalid.within("handover"))?;
@@ -273,7 +313,12 @@ impl<G: Generation> DrbConfig<G> {
             let violations = self.direction(direction).violations();
             violations.into_iter().map(move |(key, message)| format!("{direction}.{key}: {message}"))
         });
-        warnings.collect()
+        let dedicated = self.dedicated.iter().flat_map(DedicatedConfig::violations);
+        warnings.chain(dedicated.map(|(key, message)| format!("dedicated.{key}: {message}"))).collect()
+    }
+
+    fn is_strict(&self) -> bool {
+        self.down.strict || self.up.strict
     }
 
     /// Describes the rate of transport blocks in one direction.
@@ -298,10 +343,16 @@ impl<G: Generation> DrbConfig<G> {
             .handover
             .as_ref()
             .map(|handover| handover.cell.as_ref().map_or_else(|| own.clone(), Cell::from));
+        let default = BearerSettings {
+            technology: G::KIND,
+            filter: None,
+            directions: PerDirection::from_fn(|direction| self.direction(direction).bearer()),
+        };
         DrbSettings {
             technology: G::KIND,
             cells: std::iter::once(own).chain(other).collect(),
-            directions: PerDirection::from_fn(|direction| self.direction(direction).settings()),
+            channels: PerDirection::from_fn(|direction| self.direction(direction).channel()),
+            bearers: self.dedicated.iter().map(DedicatedConfig::settings).chain([default]).collect(),
             handover: self.handover.as_ref().map(|handover| (handover.times(), handover.clone())),
             rlf: self.rlf,
             drx: self.drx,

@@ -7,12 +7,13 @@
 use airwire::time::Instant;
 
 use super::Drb;
-use super::config::HandoverConfig;
+use super::bearer::{Bearer, CONTROL, DirectionState};
+use super::config::{HandoverConfig, RlcMode};
 use super::radio_log::Outcome;
-use super::transmission::CONTROL;
 use crate::mac::grid::Grid;
 use crate::packet::Direction;
 use crate::pdcp::lte_receiver::DeliveredBy;
+use crate::pdcp::transmitter::Transmitter;
 use crate::rlc::service::Sdu;
 use crate::stage::{DropReason, IncidentKind, Outbox};
 
@@ -30,7 +31,7 @@ impl Drb {
         self.handovers += 1;
         out.report_incident(IncidentKind::HandoverCommand { until });
         if !forwarding {
-            self.lose_downlink(now, out);
+            self.bearers.iter_mut().for_each(|bearer| bearer.lose_downlink(now, out));
         }
         self.reestablish(now, until, out);
         self.change_cell(until);
@@ -49,6 +50,38 @@ impl Drb {
         (self.handovers + self.radio_link_failures) as u32
     }
 
+    /// Re-establishes RLC and PDCP. Nothing is transmitted before `until`.
+    fn reestablish(&mut self, now: Instant, until: Instant, out: &mut Outbox) {
+        self.suspended_until = self.suspended_until.max(until);
+        for direction in Direction::BOTH {
+            let channel = &mut self.channels[direction];
+            for block in channel.shared.reset() {
+                channel.radio_log.decide(block, Outcome::Lost, out);
+            }
+        }
+        let forwards = self.settings.handover.as_ref().is_none_or(|(_, config)| config.forwarding);
+        for bearer in &mut self.bearers {
+            bearer.reestablish(now, forwards, out);
+        }
+        out.report_incident(IncidentKind::RlcReestablished);
+    }
+
+    /// Continues in the other cell.
+    fn change_cell(&mut self, until: Instant) {
+        self.cell = (self.cell + 1) % self.settings.cells.len();
+        let cell = &self.settings.cells[self.cell];
+        let old = self.grid.slot();
+        self.grid = Grid::new(cell.slot, cell.pattern.clone());
+        self.others.change_grid(old, cell.slot);
+        for direction in Direction::BOTH {
+            let channel = &mut self.channels[direction].shared;
+            channel.change_slot(old, cell.slot);
+            channel.set_blocks(until, &cell.blocks[direction], &self.settings.channels[direction]);
+        }
+    }
+}
+
+impl Bearer {
     /// Drops the downlink packets that the terminal does not have.
     fn lose_downlink(&mut self, now: Instant, out: &mut Outbox) {
         let state = &mut self.directions.down;
@@ -57,40 +90,72 @@ impl Drb {
             state.counters.handover += 1;
             out.drop(packet, DropReason::Handover);
         }
+        if self.is_unacknowledged() {
+            let ledger = &self.directions.down.ledger;
+            let waiting: Vec<u64> = ledger.unsettled().filter(|id| !ledger.has_begun(*id)).collect();
+            for id in waiting {
+                self.drop_packet(Direction::Down, id, DropReason::Handover, out);
+            }
+        }
     }
 
-    /// Resets MAC, and re-establishes RLC and PDCP at both ends. Nothing is transmitted before `until`.
-    fn reestablish(&mut self, now: Instant, until: Instant, out: &mut Outbox) {
-        self.suspended_until = self.suspended_until.max(until);
-        for direction in Direction::BOTH {
-            let state = &mut self.directions[direction];
-            for block in state.channel.reset() {
-                state.radio_log.decide(block, Outcome::Lost, out);
-            }
-        }
+    /// Re-establishes RLC and PDCP of both ends. `forwards`: a handover forwards packets to the target cell.
+    fn reestablish(&mut self, now: Instant, forwards: bool, out: &mut Outbox) {
         for direction in Direction::BOTH {
             self.entities[direction].reestablish(&mut self.events);
+            // RLC begins again, so another failure of the link changes nothing.
             self.handle_events(now, direction, DeliveredBy::Reestablishment, out);
         }
-        for direction in Direction::BOTH {
-            self.drop_unrecoverable(direction, out);
-            self.send_report(direction);
-        }
-        for direction in Direction::BOTH {
-            let state = &mut self.directions[direction];
-            state.ledger.requeue_all(now, |_, _, _| {});
-            for (count, octets) in state.pdcp.reestablish() {
-                state.counters.retransmitted_sdus += 1;
-                self.entities[direction].submit(Sdu { id: count, octets });
+        match self.settings.mode() {
+            RlcMode::Am => {
+                for direction in Direction::BOTH {
+                    self.drop_unrecoverable(direction, forwards, out);
+                    self.send_report(direction);
+                }
+                Direction::BOTH.into_iter().for_each(|direction| self.submit_again(now, direction));
+            }
+            RlcMode::Um => {
+                Direction::BOTH.into_iter().for_each(|direction| self.restart(now, direction, out));
             }
         }
-        out.report_incident(IncidentKind::RlcReestablished);
+    }
+
+    /// PDCP submits the unconfirmed SDUs again.
+    fn submit_again(&mut self, now: Instant, direction: Direction) {
+        let DirectionState { ledger, pdcp, counters, .. } = &mut self.directions[direction];
+        ledger.requeue_all(now, |_, _, _| {});
+        for (id, octets) in pdcp.reestablish() {
+            counters.retransmitted_sdus += 1;
+            self.entities[direction].submit(Sdu { id, octets });
+        }
+    }
+
+    /// Re-establishes PDCP in unacknowledged mode (TS 38.323 §5.1.2, TS 36.323 §5.2): the receiver delivers what
+    /// it holds, and both ends number from 0 again. Packets of which nothing was transmitted continue, and the
+    /// others are lost.
+    fn restart(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
+        self.directions[direction].receiver.flush(now);
+        self.deliver(direction, out);
+        let ledger = &self.directions[direction].ledger;
+        let (begun, waiting): (Vec<u64>, Vec<u64>) = ledger.unsettled().partition(|id| ledger.has_begun(*id));
+        for id in begun {
+            self.drop_packet(direction, id, DropReason::RlcLoss, out);
+        }
+        let pdcp = &self.settings.directions[direction].pdcp;
+        let DirectionState { receiver, pdcp: transmitter, ledger, base, .. } =
+            &mut self.directions[direction];
+        receiver.restart();
+        *transmitter = Transmitter::new(pdcp.format, pdcp.discard_timer);
+        *base = ledger.next_number();
+        let packets: Vec<_> = waiting.into_iter().filter_map(|id| ledger.take(id)).collect();
+        for (since, packet) in packets {
+            self.submit(since, direction, packet);
+        }
     }
 
     /// Drops the packets that neither end has any more: PDCP has discarded them, or a handover did not forward
     /// them.
-    fn drop_unrecoverable(&mut self, direction: Direction, out: &mut Outbox) {
-        let forwards = self.settings.handover.as_ref().is_none_or(|(_, config)| config.forwarding);
+    fn drop_unrecoverable(&mut self, direction: Direction, forwards: bool, out: &mut Outbox) {
         let why = if direction == Direction::Down && !forwards {
             DropReason::Handover
         } else {
@@ -113,20 +178,6 @@ impl Drb {
             let id = CONTROL + state.reports;
             state.reports += 1;
             self.entities[direction.reversed()].submit(Sdu { id, octets });
-        }
-    }
-
-    /// Continues in the other cell.
-    fn change_cell(&mut self, until: Instant) {
-        self.cell = (self.cell + 1) % self.settings.cells.len();
-        let cell = &self.settings.cells[self.cell];
-        let old = self.grid.slot();
-        self.grid = Grid::new(cell.slot, cell.pattern.clone());
-        self.others.change_grid(old, cell.slot);
-        for direction in Direction::BOTH {
-            let channel = &mut self.directions[direction].channel;
-            channel.change_slot(old, cell.slot);
-            channel.set_blocks(until, &cell.blocks[direction], &self.settings.directions[direction]);
         }
     }
 }

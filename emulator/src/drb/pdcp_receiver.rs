@@ -62,6 +62,28 @@ impl PdcpReceiver {
         either!(self, receiver => receiver.status_report())
     }
 
+    /// COUNT of the first SDU for which the receiver waits.
+    pub(super) fn next_count(&self) -> Count {
+        either!(self, receiver => receiver.next_count())
+    }
+
+    /// Whether PDCP waits for missing SDUs.
+    pub(super) fn reorders(&self) -> bool {
+        matches!(self, Self::Nr(_))
+    }
+
+    /// Delivers all SDUs that wait for earlier ones.
+    pub(super) fn flush(&mut self, now: Instant) {
+        if let Self::Nr(receiver) = self {
+            receiver.flush(now);
+        }
+    }
+
+    /// Expects COUNT 0 again.
+    pub(super) fn restart(&mut self) {
+        either!(self, receiver => receiver.restart());
+    }
+
     pub(super) fn holds(&self, count: Count) -> bool {
         either!(self, receiver => receiver.holds(count))
     }

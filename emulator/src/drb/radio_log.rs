@@ -6,12 +6,11 @@ use std::collections::VecDeque;
 
 use airwire::time::Instant;
 
+use super::bearer::{Bearer, sdus};
 use super::shared_channel::TransportBlock;
-use super::transmission::sdus;
 use crate::packet::Direction;
-use crate::rlc::ledger::Ledger;
-use crate::rlc::service::PduKind;
-use crate::stage::{Outbox, RadioPdu, Technology};
+use crate::rlc::service::{Pdu, PduKind};
+use crate::stage::{Outbox, RadioPdu};
 
 #[derive(Default)]
 pub(super) struct RadioLog {
@@ -39,25 +38,29 @@ impl RadioLog {
         block: &TransportBlock,
         at: Instant,
         direction: Direction,
-        technology: Technology,
         epoch: u32,
-        ledger: &Ledger,
+        bearers: &[Bearer],
     ) {
         if self.blocks.is_empty() {
             self.first = block.number;
         }
-        let pdus = block.pdus.iter().map(|pdu| RadioPdu {
+        let record = |number, bearer: &Bearer, pdu: &Pdu| RadioPdu {
             at,
             stage: 0,
+            bearer: number,
             direction,
-            technology,
+            technology: bearer.settings.format(direction),
             bytes: pdu.octets.as_slice().into(),
             epoch,
             lost: false,
             arrival: None,
             transmission: if let PduKind::Data { transmission, .. } = pdu.kind { transmission } else { 1 },
-            packets: sdus(pdu).iter().filter_map(|count| Some(ledger.packet(*count)?.id)).collect(),
-        });
+            packets: bearer.packets(direction, sdus(pdu)),
+        };
+        // The default bearer, which is the last one, has the number 0.
+        let numbered = (0..bearers.len()).rev().zip(bearers).zip(&block.pdus);
+        let pdus = numbered
+            .flat_map(|((number, bearer), pdus)| pdus.iter().map(move |pdu| record(number, bearer, pdu)));
         self.blocks.push_back(LoggedBlock { pdus: pdus.collect(), outcome: None });
     }
 

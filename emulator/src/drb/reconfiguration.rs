@@ -4,8 +4,9 @@ use std::any::Any;
 
 use airwire::time::Instant;
 
-use super::config::{DirectionSettings, DrbSettings, Lte, Nr};
-use super::{DirectionState, Drb, DrbConfig};
+use super::bearer::{Bearer, DirectionState};
+use super::config::{BearerSettings, DrbConfig, DrbSettings, Lte, Nr};
+use super::{Channel, Drb};
 use crate::mac::drx::Drx;
 use crate::mac::grid::Grid;
 use crate::packet::Direction;
@@ -39,14 +40,31 @@ impl Drb {
         let slot = self.grid.slot();
         self.grid = Grid::new(cell.slot, cell.pattern.clone());
         for direction in Direction::BOTH {
-            let settings = &self.settings.directions[direction];
-            let DirectionState { queue, ledger, pdcp, channel, receiver, .. } =
-                &mut self.directions[direction];
-            channel.reconfigure(settings);
+            let settings = &self.settings.channels[direction];
+            let Channel { shared, .. } = &mut self.channels[direction];
+            shared.reconfigure(settings);
             if slot != cell.slot {
-                channel.change_slot(slot, cell.slot);
+                shared.change_slot(slot, cell.slot);
             }
-            channel.set_blocks(now, &cell.blocks[direction], settings);
+            shared.set_blocks(now, &cell.blocks[direction], settings);
+        }
+        for (bearer, settings) in self.bearers.iter_mut().zip(&self.settings.bearers) {
+            bearer.reconfigure(now, settings.clone(), out);
+        }
+        if slot != self.grid.slot() {
+            self.others.change_grid(slot, self.grid.slot());
+        }
+        self.schedule(now, out);
+        Ok(())
+    }
+}
+
+impl Bearer {
+    fn reconfigure(&mut self, now: Instant, settings: BearerSettings, out: &mut Outbox) {
+        self.settings = settings;
+        for direction in Direction::BOTH {
+            let settings = &self.settings.directions[direction];
+            let DirectionState { queue, ledger, pdcp, receiver, .. } = &mut self.directions[direction];
             pdcp.set_discard_timer(settings.pdcp.discard_timer);
             receiver.reconfigure(now, &settings.pdcp);
             ledger.set_bounds(settings.queue.bounds);
@@ -56,11 +74,6 @@ impl Drb {
             self.deliver(direction, out);
             self.empty_queue(now, direction, out);
         }
-        if slot != self.grid.slot() {
-            self.others.change_grid(slot, self.grid.slot());
-        }
-        self.schedule(now, out);
-        Ok(())
     }
 
     /// Submits the packets that wait in PDCP, if they wait in RLC from now on.
@@ -99,11 +112,20 @@ fn check(old: &DrbSettings, new: &DrbSettings) -> Result<(), ReconfigureError> {
         let why = "the other terminals are created when the link starts: restart the link";
         return Err(ReconfigureError::new("others", why));
     }
-    for direction in Direction::BOTH {
-        let [old, new]: [&DirectionSettings; 2] = [&old.directions[direction], &new.directions[direction]];
-        for (key, changed) in [("rlc", old.rlc != new.rlc), ("pdcp.sn", old.pdcp.format != new.pdcp.format)] {
-            if changed {
-                return Err(ReconfigureError::new(format!("{direction}.{key}"), AGREED));
+    if old.bearers.len() != new.bearers.len() {
+        let why = "bearers are created when the link starts: restart the link";
+        return Err(ReconfigureError::new("dedicated", why));
+    }
+    for (old, new) in old.bearers.iter().zip(&new.bearers) {
+        for direction in Direction::BOTH {
+            let table = if old.filter.is_some() { "dedicated".to_owned() } else { direction.to_string() };
+            let [old, new] = [&old.directions[direction], &new.directions[direction]];
+            for (key, changed) in
+                [("rlc", old.rlc != new.rlc), ("pdcp.sn", old.pdcp.format != new.pdcp.format)]
+            {
+                if changed {
+                    return Err(ReconfigureError::new(format!("{table}.{key}"), AGREED));
+                }
             }
         }
     }

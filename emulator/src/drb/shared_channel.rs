@@ -4,7 +4,7 @@
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant, earlier};
 
-use super::config::{Blocks, DirectionSettings};
+use super::config::{Blocks, ChannelSettings};
 use crate::mac::drx::Drx;
 use crate::mac::grants::{Grant, Report, UplinkGrants};
 use crate::mac::grid::{Grid, Slot};
@@ -46,7 +46,8 @@ pub(super) struct SharedChannel {
 /// A transport block.
 pub(super) struct TransportBlock {
     pub(super) number: u64,
-    pub(super) pdus: Vec<Pdu>,
+    /// The PDUs of each bearer, in the order of their priority.
+    pub(super) pdus: Vec<Vec<Pdu>>,
     report: Option<Report>,
 }
 
@@ -56,8 +57,8 @@ pub(super) enum Decision {
     Undecided,
     /// The block arrives.
     Arrives,
-    /// HARQ has lost the block with this number.
-    Lost(u64),
+    /// HARQ has lost the block.
+    Lost(TransportBlock),
 }
 
 /// Permission to transmit a new block of up to this many octets.
@@ -69,7 +70,7 @@ pub(super) struct Permission {
 impl SharedChannel {
     pub(super) fn new(
         direction: Direction,
-        settings: &DirectionSettings,
+        settings: &ChannelSettings,
         blocks: &Blocks,
         seed: u64,
         stream: &str,
@@ -98,13 +99,13 @@ impl SharedChannel {
         channel
     }
 
-    fn set_processes(&mut self, settings: &DirectionSettings) {
+    fn set_processes(&mut self, settings: &ChannelSettings) {
         let mut harq = settings.harq;
         harq.processes *= self.blocks_per_slot;
         self.harq.reconfigure(harq);
     }
 
-    pub(super) fn reconfigure(&mut self, settings: &DirectionSettings) {
+    pub(super) fn reconfigure(&mut self, settings: &ChannelSettings) {
         self.errors.set_model(settings.bler.clone());
         self.retx_bler = settings.retx_bler;
         self.nack_to_ack = settings.nack_to_ack;
@@ -116,7 +117,7 @@ impl SharedChannel {
     }
 
     /// Uses the transport blocks of another cell, or changed ones, from `now` on.
-    pub(super) fn set_blocks(&mut self, now: Instant, blocks: &Blocks, settings: &DirectionSettings) {
+    pub(super) fn set_blocks(&mut self, now: Instant, blocks: &Blocks, settings: &ChannelSettings) {
         self.blocks_per_slot = blocks.per_slot;
         self.adaptation.set(blocks.states.clone(), now);
         self.set_processes(settings);
@@ -149,6 +150,11 @@ impl SharedChannel {
     /// Number of scheduling requests.
     pub(super) fn requests(&self) -> Option<u64> {
         self.grants.as_ref().map(UplinkGrants::requests)
+    }
+
+    /// Whether no block awaits its retransmission or its arrival.
+    pub(super) fn is_idle(&self) -> bool {
+        self.harq.retransmission_from().is_none() && self.in_flight.next_arrival().is_none()
     }
 
     pub(super) fn in_flight_octets(&self) -> u64 {
@@ -252,7 +258,7 @@ impl SharedChannel {
     pub(super) fn build(
         &mut self,
         permission: Permission,
-        pdus: Vec<Pdu>,
+        pdus: Vec<Vec<Pdu>>,
         buffered: usize,
     ) -> Block<TransportBlock> {
         let grants = self.grants.as_mut().zip(permission.grant);
@@ -284,7 +290,7 @@ impl SharedChannel {
                 if let Some((grants, report)) = self.grants.as_mut().zip(block.report) {
                     grants.report_lost(report);
                 }
-                Decision::Lost(block.number)
+                Decision::Lost(block)
             }
         }
     }
@@ -306,7 +312,7 @@ impl SharedChannel {
 
 impl TransportBlock {
     fn octets(&self) -> u64 {
-        self.pdus.iter().map(|pdu| pdu.octets.len() as u64).sum()
+        self.pdus.iter().flatten().map(|pdu| pdu.octets.len() as u64).sum()
     }
 }
 

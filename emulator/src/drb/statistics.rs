@@ -2,18 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::{DirectionState, Drb};
+use super::bearer::{Bearer, DirectionState};
+use super::{Channel, Drb};
 use crate::packet::Direction;
 
 impl Drb {
     pub(super) fn statistics(&self) -> Value {
+        let [down, up] = Direction::BOTH.map(|direction| self.direction_statistics(direction));
         let mut stats = json!({
-            "down": self.direction_statistics(Direction::Down),
-            "up": self.direction_statistics(Direction::Up),
+            "down": down,
+            "up": up,
             "cell": self.cell,
             "handovers": self.handovers,
             "radio_link_failures": self.radio_link_failures,
         });
+        if let [dedicated, _] = &self.bearers[..] {
+            let [down, up] = Direction::BOTH.map(|direction| dedicated.statistics(direction));
+            stats["dedicated"] = json!({ "down": down, "up": up });
+        }
         if !self.others.is_empty() {
             let (slots, octets) = self.others.counters();
             stats["others"] = json!({ "slots": slots, "bytes": octets.collect::<Vec<_>>() });
@@ -21,17 +27,42 @@ impl Drb {
         stats
     }
 
+    /// Statistics of the default bearer and of the channel.
     fn direction_statistics(&self, direction: Direction) -> Value {
-        let DirectionState { queue, ledger, counters, channel, .. } = &self.directions[direction];
-        let (waiting, waiting_bytes) = ledger.waiting();
-        let harq = channel.harq_counters();
+        let mut stats = self.bearers.last().map_or_else(|| json!({}), |bearer| bearer.statistics(direction));
+        let Channel { shared, .. } = &self.channels[direction];
+        let harq = shared.harq_counters();
         let transmissions: u64 = harq.attempts.iter().sum();
+        stats["blocks"] = transmissions.into();
+        stats["blocks_lost"] = harq.failed.into();
+        stats["bler"] =
+            if transmissions == 0 { 0.0 } else { harq.failed as f64 / transmissions as f64 }.into();
+        stats["harq"] = json!({
+            "transport_blocks": harq.blocks(),
+            "transmissions": harq.attempts,
+            "exhausted": harq.exhausted,
+            "nack_to_ack": harq.nack_to_ack,
+            "block_bytes": shared.capacity,
+            "pdu_bytes": shared.used,
+        });
+        if let Some(requests) = shared.requests() {
+            stats["grants"] = json!({ "scheduling_requests": requests, "unused": shared.padding });
+        }
+        stats
+    }
+}
+
+impl Bearer {
+    fn statistics(&self, direction: Direction) -> Value {
+        let DirectionState { queue, ledger, counters, .. } = &self.directions[direction];
+        let (waiting, waiting_bytes) = ledger.waiting();
         let mut stats = json!({
             "packets": counters.packets,
             "bytes": counters.bytes,
             "delivered": counters.delivered,
             "delivered_bytes": counters.delivered_bytes,
             "queue_full": counters.queue_full,
+            "rlc_loss": counters.rlc_loss,
             "pdcp_discard": counters.pdcp_discard,
             "pdcp_late": counters.pdcp_late,
             "handover": counters.handover,
@@ -40,24 +71,10 @@ impl Drb {
             "queue_packets": waiting + queue.len(),
             "queue_bytes": waiting_bytes + queue.bytes(),
             "held": ledger.held() + queue.len(),
-            "blocks": transmissions,
-            "blocks_lost": harq.failed,
-            "bler": if transmissions == 0 { 0.0 } else { harq.failed as f64 / transmissions as f64 },
-            "harq": {
-                "transport_blocks": harq.blocks(),
-                "transmissions": harq.attempts,
-                "exhausted": harq.exhausted,
-                "nack_to_ack": harq.nack_to_ack,
-                "block_bytes": channel.capacity,
-                "pdu_bytes": channel.used,
-            },
             "sender": self.sender_statistics(direction),
             "receiver": self.receiver_statistics(direction),
             "pdcp": self.pdcp_statistics(direction),
         });
-        if let Some(requests) = channel.requests() {
-            stats["grants"] = json!({ "scheduling_requests": requests, "unused": channel.padding });
-        }
         if self.settings.directions[direction].queues_in_pdcp() {
             stats["queue"] = queue.stats();
         }

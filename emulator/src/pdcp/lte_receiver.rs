@@ -1,6 +1,7 @@
-//! Receiving side of PDCP in LTE, for a bearer with one RLC AM entity (TS 36.323 §5.1.2.1.2).
+//! Receiving side of PDCP in LTE, for a bearer with one RLC AM entity (TS 36.323 §5.1.2.1.2) or in RLC UM
+//! (§5.1.2.1.3).
 //!
-//! RLC delivers PDUs in order, so PDCP does not reorder. It waits for missing SDUs only after a
+//! RLC delivers PDUs in order, so PDCP does not reorder. With AM, it waits for missing SDUs only after a
 //! re-establishment, because the sender retransmits all unconfirmed SDUs in order.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -29,6 +30,8 @@ pub enum DeliveredBy {
     Reception,
     /// RLC was re-established and had received it completely before, maybe out of order.
     Reestablishment,
+    /// RLC is in unacknowledged mode. Every SDU is new, because RLC discards duplicates.
+    Unacknowledged,
 }
 
 impl<P> LteReceiver<P> {
@@ -70,6 +73,10 @@ impl<P> LteReceiver<P> {
     pub fn receive(&mut self, now: Instant, sn: u32, pdu: P, by: DeliveredBy) -> Reception {
         let window = self.format.window();
         let ahead = u64::from(sn).wrapping_sub(self.next_to_submit) & (2 * window - 1);
+        if by == DeliveredBy::Unacknowledged {
+            self.deliver(now, self.next_to_submit + ahead, (pdu, now));
+            return Reception::Accepted;
+        }
         if ahead >= window {
             self.counters.discarded += 1;
             return Reception::Discarded { count: (self.next_to_submit + ahead).wrapping_sub(2 * window) };
@@ -94,7 +101,7 @@ impl<P> LteReceiver<P> {
                 self.deliver(now, count, (pdu, now));
                 self.deliver_run(now);
             }
-            DeliveredBy::Reestablishment => {
+            DeliveredBy::Reestablishment | DeliveredBy::Unacknowledged => {
                 self.held.insert(count, (pdu, now));
             }
         }
@@ -115,6 +122,16 @@ impl<P> LteReceiver<P> {
         while let Some(held) = self.held.remove(&self.next_to_submit) {
             self.deliver(now, self.next_to_submit, held);
         }
+    }
+
+    /// The COUNT after the last SDU that was delivered.
+    pub fn next_count(&self) -> Count {
+        self.next_to_submit
+    }
+
+    /// Sets the state variables to their initial values, as a re-establishment in unacknowledged mode does.
+    pub fn restart(&mut self) {
+        self.next_to_submit = 0;
     }
 
     /// The status report that a re-establishment triggers (TS 36.323 §5.3.1).

@@ -243,6 +243,24 @@ impl<P> NrReceiver<P> {
         self.start_if_needed(now);
     }
 
+    /// RX_DELIV: COUNT of the first SDU for which the receiver waits.
+    pub fn next_count(&self) -> Count {
+        self.rx_deliv
+    }
+
+    /// Delivers all SDUs that wait, as a re-establishment in unacknowledged mode does (§5.1.2).
+    pub fn flush(&mut self, now: Instant) {
+        while !self.slots.is_empty() {
+            self.deliver_first(now);
+        }
+        self.reordering = None;
+    }
+
+    /// Sets the state variables to their initial values, after [`flush`](Self::flush).
+    pub fn restart(&mut self) {
+        (self.rx_next, self.rx_deliv) = (0, 0);
+    }
+
     /// The status report that a re-establishment triggers (§5.4.1).
     pub fn status_report(&self) -> StatusReport {
         let arrived = self.slots.iter().skip(1).map(|slot| !matches!(slot, Slot::Missing));

@@ -85,6 +85,13 @@ impl Transmitter {
         self.forget(count);
     }
 
+    /// Forgets all PDUs through this COUNT, because RLC in unacknowledged mode has begun to transmit them.
+    pub fn confirm_through(&mut self, count: Count) {
+        while self.first <= count && !self.entries.is_empty() {
+            self.forget(self.first);
+        }
+    }
+
     /// Whether the SDU is neither confirmed nor discarded.
     pub fn holds(&self, count: Count) -> bool {
         let index = count.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());

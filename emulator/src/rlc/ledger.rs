@@ -59,7 +59,7 @@ impl Ledger {
         self.waiting_bytes += packet.len() as u64;
         self.held += 1;
         self.entries.push_back(Some(Entry { packet, since: now }));
-        self.first + self.entries.len() as u64 - 1
+        self.next_number() - 1
     }
 
     fn index(&self, number: u64) -> Option<usize> {
@@ -116,10 +116,25 @@ impl Ledger {
         self.settle(self.first + index as u64)
     }
 
+    /// Whether something of this packet has been transmitted.
+    pub(crate) fn has_begun(&self, number: u64) -> bool {
+        number < self.next_to_begin
+    }
+
+    /// Number of the next packet.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+
     /// Removes the packet with this number. `None` if it was settled before.
     pub(crate) fn settle(&mut self, number: u64) -> Option<Packet> {
+        Some(self.take(number)?.1)
+    }
+
+    /// Removes the packet with this number, and returns it with the time since which it has waited.
+    pub(crate) fn take(&mut self, number: u64) -> Option<(Instant, Packet)> {
         let index = self.index(number)?;
-        let Entry { packet, .. } = self.entries.get_mut(index)?.take()?;
+        let Entry { packet, since } = self.entries.get_mut(index)?.take()?;
         self.held -= 1;
         if number >= self.next_to_begin {
             self.waiting_packets -= 1;
@@ -128,7 +143,7 @@ impl Ledger {
         while self.entries.pop_front_if(|entry| entry.is_none()).is_some() {
             self.first += 1;
         }
-        Some(packet)
+        Some((since, packet))
     }
 }
 

@@ -28,6 +28,10 @@ const MOBILE: [u8; 4] = [192, 0, 2, 2];
 /// Number of the first radio bearer for user data. Four bearers are for signalling.
 const FIRST_BEARER: usize = 5;
 
+/// Modes of RLC in the framings `rlc-lte` and `rlc-nr`.
+const UNACKNOWLEDGED: u8 = 2;
+const ACKNOWLEDGED: u8 = 4;
+
 /// Size of the IP header without options.
 const IP_HEADER: usize = 20;
 /// The IP option Internet Timestamp (RFC 791) with one timestamp, which contains the time from the transmission
@@ -82,8 +86,10 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
 
     match pdu.technology {
         Technology::Umts { indicators } => umts_rlc(pdu, indicators, out),
-        Technology::Lte { sn } => rlc_lte(pdu, sn, out),
-        Technology::Nr { sn } => rlc_nr(pdu, sn, out),
+        Technology::Lte { sn } => rlc_lte(pdu, ACKNOWLEDGED, sn, out),
+        Technology::LteUm { sn } => rlc_lte(pdu, UNACKNOWLEDGED, sn, out),
+        Technology::Nr { sn } => rlc_nr(pdu, ACKNOWLEDGED, sn, out),
+        Technology::NrUm { sn } => rlc_nr(pdu, UNACKNOWLEDGED, sn, out),
     }
     out.extend_from_slice(&pdu.bytes);
 
@@ -119,23 +125,23 @@ fn umts_rlc(pdu: &RadioPdu, indicators: u8, out: &mut Vec<u8>) {
     out.push(0x01);
 }
 
-/// Writes the framing of the `rlc-lte` heuristic: acknowledged mode on a DRB.
-fn rlc_lte(pdu: &RadioPdu, sn: u8, out: &mut Vec<u8>) {
+/// Writes the framing of the `rlc-lte` heuristic for a DRB.
+fn rlc_lte(pdu: &RadioPdu, mode: u8, sn: u8, out: &mut Vec<u8>) {
     out.extend(b"rlc-lte");
-    out.extend([4, 0x02, sn, 0x03, u8::from(pdu.direction == Direction::Down)]);
+    out.extend([mode, 0x02, sn, 0x03, u8::from(pdu.direction == Direction::Down)]);
     out.push(0x05);
     out.extend(ue_id(pdu.epoch));
-    out.extend([0x06, 0, 5, 0x07, 0, bearer_id(pdu.stage)]);
+    out.extend([0x06, 0, 5, 0x07, 0, bearer_id(pdu)]);
     out.push(0x01);
 }
 
-/// Writes the framing of the `rlc-nr` heuristic: acknowledged mode on a DRB.
-fn rlc_nr(pdu: &RadioPdu, sn: u8, out: &mut Vec<u8>) {
+/// Writes the framing of the `rlc-nr` heuristic for a DRB.
+fn rlc_nr(pdu: &RadioPdu, mode: u8, sn: u8, out: &mut Vec<u8>) {
     out.extend(b"rlc-nr");
-    out.extend([4, sn, 0x02, u8::from(pdu.direction == Direction::Down)]);
+    out.extend([mode, sn, 0x02, u8::from(pdu.direction == Direction::Down)]);
     out.push(0x03);
     out.extend(ue_id(pdu.epoch));
-    out.extend([0x04, 5, 0x05, bearer_id(pdu.stage)]);
+    out.extend([0x04, 5, 0x05, bearer_id(pdu)]);
     out.push(0x01);
 }
 
@@ -145,9 +151,9 @@ fn ue_id(epoch: u32) -> [u8; 2] {
     ((epoch % 0xfffe) as u16 + 1).to_be_bytes()
 }
 
-/// DRB identity of a stage, 1 to 32.
-fn bearer_id(stage: usize) -> u8 {
-    (stage % 32) as u8 + 1
+/// DRB identity: 1 to 16 for the default bearers of the stages, 17 to 32 for the dedicated ones.
+fn bearer_id(pdu: &RadioPdu) -> u8 {
+    (pdu.stage % 16 + 16 * pdu.bearer) as u8 + 1
 }
 
 /// Continues a one's complement sum (RFC 1071).

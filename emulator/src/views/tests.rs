@@ -57,6 +57,7 @@ fn amd(millis: u64, sn: u16, transmission: u32, lost: bool, packet: u64) -> Radi
     RadioPdu {
         at: Instant::from_millis(millis),
         stage: 1,
+        bearer: 0,
         direction: Direction::Down,
         technology: Technology::Umts { indicators: 7 },
         bytes: bytes.into(),

@@ -322,3 +322,52 @@ fn changed_data_pdus_are_noticed() {
         });
     }
 }
+
+/// Two bearers, the first of which is in unacknowledged mode. Each is checked on its own.
+#[test]
+fn unacknowledged_mode_segments_without_retransmission() {
+    // UDP packets have port 9. Shorter packets have no port, and use the default bearer.
+    let um = "radio.dedicated.ports=[9] radio.dedicated.rlc.mode=um";
+    for (kind, preset, sn) in [
+        ("nr", "nr-cell-edge", 6),
+        ("nr", "nr-cell-edge", 12),
+        ("lte", "lte-20MHz", 5),
+        ("lte", "lte-20MHz", 10),
+    ] {
+        let pdcp = if kind == "lte" { "radio.dedicated.pdcp.sn=12" } else { "" };
+        let set = format!("{LOSSY} {um} radio.dedicated.rlc.sn={sn} {pdcp}");
+        let down = if kind == "lte" { "poisson:60Mbit" } else { "poisson:20Mbit" };
+        let args = format!("--for 1s --down {down} --up poisson:2Mbit --size mix --seed {}", seed());
+        let bearer = Bearer::new(preset, &set, &args);
+        let of = |number| {
+            let frames = bearer.frames.iter().filter(|frame| frame.bearer == number).cloned().collect();
+            Bearer { frames, ..bearer.clone() }
+        };
+        let um = of(18);
+        of(2).check_clean(preset);
+        let findings = um.findings();
+        assert!(findings.violations.is_empty(), "{preset} {sn}:\n{}", findings.to_text(3));
+        assert!(
+            findings.down.pdus > 500 && findings.down.lost > 0,
+            "{preset} {sn}:\n{}",
+            findings.to_text(3)
+        );
+        let removed = um.frames.iter().skip(100).position(|frame| {
+            frame.direction == Direction::Down && (kind == "lte" || frame.pdu[0] & 0xc0 == 0x80)
+        });
+        let removed = 100 + removed.expect("segments");
+        um.check_violated(
+            if kind == "lte" { Invariant::Format } else { Invariant::Segmentation },
+            "a missing PDU",
+            |um| {
+                um.frames.remove(removed);
+            },
+        );
+        um.check_violated(Invariant::Format, "a reserved bit or another SN", |um| {
+            um.frames[removed].pdu[0] ^= 0x11
+        });
+        um.check_violated(Invariant::Retransmission, "a retransmission", |um| {
+            um.frames[removed].transmission = 2
+        });
+    }
+}

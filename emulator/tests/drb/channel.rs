@@ -63,7 +63,7 @@ fn lte_throughput_is_transport_blocks_less_residual_errors() {
     for (first, again) in [(0.0, 0.0), (0.1, 0.1)] {
         let mut config = LteConfig::default();
         config.both(|direction| {
-            direction.rlc.sn = 16;
+            direction.rlc.sn = Some(16);
             direction.pdcp.sn = 18;
         });
         set_bler(&mut config.down.harq, first, again);

@@ -4,6 +4,7 @@
 mod arq;
 mod channel;
 mod connection;
+mod dedicated;
 mod in_order_release;
 #[path = "../common/packets.rs"]
 mod packets;
@@ -11,6 +12,7 @@ mod packets;
 #[allow(dead_code, reason = "shared with the tests of the stage `rlc`")]
 mod run;
 mod tshark;
+mod um;
 mod uplink;
 
 use airlink::drb::config::{Generation, NrConfig};

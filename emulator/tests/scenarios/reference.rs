@@ -123,6 +123,7 @@ const TABLES: &[(&str, &str, &str, &[&str])] = &[
     ("`nr`: `grant`", "nr", "up.grant", &[""]),
     ("`nr`: `rlc`", "nr", "down.rlc", &[""]),
     ("`nr`: `pdcp`", "nr", "down.pdcp", &[""]),
+    ("`nr`: `dedicated`", "nr", "dedicated", &[""]),
     ("`nr`: `handover`", "nr", "handover", &["interruption = '1ms'"]),
     (
         "`nr`: `handover.cell`",

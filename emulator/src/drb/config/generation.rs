@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::TechnologyKind;
 use super::layers::{Layer, LtePdcpConfig, LteRlcConfig, NrPdcpConfig, NrRlcConfig};
-use super::{AmSettings, PdcpSettings};
+use super::{PdcpSettings, RlcSettings};
 use crate::mac::grid::Pattern;
 use crate::mac::harq::HarqConfig;
 use crate::packet::Direction;
@@ -16,7 +16,7 @@ use crate::packet::Direction;
 /// A generation of mobile networks: its layers, and their defaults.
 pub trait Generation: Clone + Debug + Default + PartialEq + 'static {
     /// Settings of RLC.
-    type Rlc: Layer<Settings = AmSettings>;
+    type Rlc: Layer<Settings = RlcSettings>;
     /// Settings of PDCP.
     type Pdcp: Layer<Settings = PdcpSettings>;
     /// The name of the generation.

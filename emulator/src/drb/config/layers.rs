@@ -25,9 +25,21 @@ pub trait Layer: LayerConfig {
     fn violations(&self) -> Vec<(&'static str, String)>;
 }
 
-/// RLC AM of both generations. The receiver's settings apply to the entity at the other end.
+/// Mode of RLC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RlcMode {
+    /// Acknowledged: RLC retransmits lost data.
+    #[default]
+    Am,
+    /// Unacknowledged: RLC segments and reassembles, but does not retransmit.
+    Um,
+}
+
+/// RLC of both generations. The receiver's settings apply to the entity at the other end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AmSettings {
+pub struct RlcSettings {
+    pub(in crate::drb) mode: RlcMode,
     pub(in crate::drb) sn: u32,
     pub(in crate::drb) poll_pdu: Option<u32>,
     pub(in crate::drb) poll_byte: Option<u64>,
@@ -50,12 +62,15 @@ pub struct PdcpSettings {
     pub(in crate::drb) count_at: CountAt,
 }
 
-/// RLC AM of NR (TS 38.322): the sender of a direction, and the receiver at its other end.
+/// RLC of NR (TS 38.322): the sender of a direction, and the receiver at its other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NrRlcConfig {
-    /// Bits of a sequence number: 12 or 18. Default: 18.
-    pub sn: u32,
+    /// Acknowledged mode (default) or unacknowledged mode, which only has `sn` and the timer of the receiver.
+    pub mode: RlcMode,
+    /// Bits of a sequence number: 12 or 18, in unacknowledged mode 6 or 12. Default: 18, and 12.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sn: Option<u32>,
     /// pollPDU. Default: 16.
     #[serde(with = "off")]
     pub poll_pdu: Option<u32>,
@@ -72,12 +87,15 @@ pub struct NrRlcConfig {
     pub t_status_prohibit: Duration,
 }
 
-/// RLC AM of LTE (TS 36.322): the sender of a direction, and the receiver at its other end.
+/// RLC of LTE (TS 36.322): the sender of a direction, and the receiver at its other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LteRlcConfig {
-    /// Bits of a sequence number: 10 or 16. Default: 10.
-    pub sn: u32,
+    /// Acknowledged mode (default) or unacknowledged mode, which only has `sn` and the timer of the receiver.
+    pub mode: RlcMode,
+    /// Bits of a sequence number: 10 or 16, in unacknowledged mode 5 or 10. Default: 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sn: Option<u32>,
     /// pollPDU. Default: 16.
     #[serde(with = "off")]
     pub poll_pdu: Option<u32>,
@@ -144,7 +162,8 @@ pub enum CountAt {
 impl Default for NrRlcConfig {
     fn default() -> Self {
         Self {
-            sn: 18,
+            mode: RlcMode::Am,
+            sn: None,
             poll_pdu: Some(16),
             poll_byte: None,
             t_poll_retransmit: Duration::from_millis(100),
@@ -158,7 +177,8 @@ impl Default for NrRlcConfig {
 impl Default for LteRlcConfig {
     fn default() -> Self {
         Self {
-            sn: 10,
+            mode: RlcMode::Am,
+            sn: None,
             poll_pdu: Some(16),
             poll_byte: None,
             t_poll_retransmit: Duration::from_millis(60),
@@ -197,9 +217,12 @@ fn sn(bits: u32, allowed: &[u32]) -> Result<(), Invalid> {
     Err(Invalid::new("sn", message))
 }
 
-impl AmSettings {
-    fn validate(&self, sn_lengths: &[u32]) -> Result<(), Invalid> {
-        sn(self.sn, sn_lengths)?;
+impl RlcSettings {
+    fn validate(&self, am_lengths: &[u32], um_lengths: &[u32]) -> Result<(), Invalid> {
+        if self.mode == RlcMode::Um {
+            return sn(self.sn, um_lengths);
+        }
+        sn(self.sn, am_lengths)?;
         for (key, value) in [
             ("max_retx", u64::from(self.max_retx)),
             ("poll_pdu", self.poll_pdu.map_or(1, u64::from)),
@@ -215,11 +238,12 @@ impl AmSettings {
 }
 
 impl Layer for NrRlcConfig {
-    type Settings = AmSettings;
+    type Settings = RlcSettings;
 
-    fn settings(&self) -> AmSettings {
-        AmSettings {
-            sn: self.sn,
+    fn settings(&self) -> RlcSettings {
+        RlcSettings {
+            mode: self.mode,
+            sn: self.sn.unwrap_or(if self.mode == RlcMode::Am { 18 } else { 12 }),
             poll_pdu: self.poll_pdu,
             poll_byte: self.poll_byte.map(Size::as_bytes),
             t_poll_retransmit: self.t_poll_retransmit,
@@ -230,27 +254,31 @@ impl Layer for NrRlcConfig {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        self.settings().validate(&[12, 18])
+        self.settings().validate(&[12, 18], &[6, 12])
     }
 
     fn violations(&self) -> Vec<(&'static str, String)> {
         let mut violations = Violations::default();
+        violations.time("t_reassembly", Some(self.t_reassembly), rrc::REASSEMBLY);
+        if self.mode == RlcMode::Um {
+            return violations.0;
+        }
         violations.time("t_poll_retransmit", Some(self.t_poll_retransmit), rrc::POLL_RETRANSMIT_NR);
         violations.count("poll_pdu", self.poll_pdu, rrc::POLL_PDU_NR);
         violations.kilobytes("poll_byte", self.poll_byte, rrc::POLL_BYTE_NR);
         violations.count("max_retx", Some(self.max_retx), rrc::MAX_RETX);
-        violations.time("t_reassembly", Some(self.t_reassembly), rrc::REASSEMBLY);
         violations.time("t_status_prohibit", Some(self.t_status_prohibit), rrc::STATUS_PROHIBIT);
         violations.0
     }
 }
 
 impl Layer for LteRlcConfig {
-    type Settings = AmSettings;
+    type Settings = RlcSettings;
 
-    fn settings(&self) -> AmSettings {
-        AmSettings {
-            sn: self.sn,
+    fn settings(&self) -> RlcSettings {
+        RlcSettings {
+            mode: self.mode,
+            sn: self.sn.unwrap_or(10),
             poll_pdu: self.poll_pdu,
             poll_byte: self.poll_byte.map(Size::as_bytes),
             t_poll_retransmit: self.t_poll_retransmit,
@@ -261,18 +289,41 @@ impl Layer for LteRlcConfig {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        self.settings().validate(&[10, 16])
+        self.settings().validate(&[10, 16], &[5, 10])
     }
 
     fn violations(&self) -> Vec<(&'static str, String)> {
         let mut violations = Violations::default();
+        violations.time("t_reordering", Some(self.t_reordering), rrc::REASSEMBLY);
+        if self.mode == RlcMode::Um {
+            return violations.0;
+        }
         violations.time("t_poll_retransmit", Some(self.t_poll_retransmit), rrc::POLL_RETRANSMIT_LTE);
         violations.count("poll_pdu", self.poll_pdu, rrc::POLL_PDU_LTE);
         violations.kilobytes("poll_byte", self.poll_byte, rrc::POLL_BYTE_LTE);
         violations.count("max_retx", Some(self.max_retx), rrc::MAX_RETX);
-        violations.time("t_reordering", Some(self.t_reordering), rrc::REASSEMBLY);
         violations.time("t_status_prohibit", Some(self.t_status_prohibit), rrc::STATUS_PROHIBIT);
         violations.0
+    }
+}
+
+impl PdcpSettings {
+    /// Checks the settings against the mode of RLC.
+    pub(super) fn validate_with(&self, mode: RlcMode) -> Result<(), Invalid> {
+        if mode == RlcMode::Am {
+            return Ok(());
+        }
+        match self.format {
+            Format::Lte15 | Format::Lte18 => {
+                Err(Invalid::new("sn", "longer numbers need acknowledged mode: write 12"))
+            }
+            Format::Nr12 | Format::Nr18 if self.t_reordering.is_none() => {
+                let message =
+                    "without retransmission by RLC, PDCP would wait forever: write for example \"100ms\"";
+                Err(Invalid::new("t_reordering", message))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -52,6 +52,14 @@ fn contradictory_settings_are_refused_with_advice() {
         ("nr", "down.grant = {}", "move it to `up`"),
         ("nr", "up.rlc.sn = 12", "so write `both`"),
         ("nr", "both.rlc.sn = 16", "cannot have 16 bits: write 12 or 18"),
+        ("nr", "both.rlc = { mode = 'um', sn = 18 }", "cannot have 18 bits: write 6 or 12"),
+        ("lte", "both.rlc = { mode = 'um', sn = 16 }", "write 5 or 10"),
+        ("nr", "up.rlc.mode = 'um'", "`down` has another mode: write `both`"),
+        ("nr", "both.rlc.mode = 'um'\nboth.pdcp.t_reordering = 'off'", "would wait forever"),
+        ("lte", "both.rlc.mode = 'um'\nboth.pdcp.sn = 18", "need acknowledged mode: write 12"),
+        ("nr", "dedicated.dscp = []", "no packet would use the bearer"),
+        ("nr", "dedicated.dscp = [64]", "64 is not a DSCP: write 0 to 63"),
+        ("nr", "dedicated.rlc.sn = 10", "write 12 or 18"),
         ("lte", "both.pdcp.sn = 16", "write 12 or 15 or 18"),
         ("nr", "both.harq.processes = 0", "write 1 to 32"),
         ("nr", "drx = { inactivity = '1s', cycle = '10ms', on = '10ms' }", "is not shorter than the cycle"),
@@ -60,6 +68,21 @@ fn contradictory_settings_are_refused_with_advice() {
     ] {
         let error = parse(kind, settings).expect_err(settings);
         assert!(error.contains(message), "{settings}: {error}");
+    }
+}
+
+#[test]
+fn mode_determines_length_of_sequence_numbers() {
+    for (kind, mode, sn) in [("nr", "am", 18), ("nr", "um", 12), ("lte", "am", 10), ("lte", "um", 10)] {
+        let config = parse(kind, &format!("both.rlc.mode = '{mode}'\ndedicated = {{}}")).unwrap();
+        let settings = match config {
+            StageConfig::Nr(config) => config.settings(),
+            StageConfig::Lte(config) => config.settings(),
+            other => panic!("{other:?}"),
+        };
+        let [dedicated, default] = &settings.bearers[..] else { panic!("two bearers") };
+        assert_eq!(default.directions.up.rlc.sn, sn, "{kind} {mode}");
+        assert_eq!(dedicated.mode(), RlcMode::Am);
     }
 }
 
@@ -76,6 +99,10 @@ fn strict_refuses_values_that_rrc_cannot_configure() {
         assert!(warnings[0].starts_with(&format!("down.{key}: ")), "{warnings:?}");
         let error = parse("nr", &format!("{settings}\nup.strict = true")).unwrap_err();
         assert!(error.contains("the nearest is"), "{error}");
+        let settings = settings.replace("both", "dedicated");
+        let StageConfig::Nr(config) = parse("nr", &settings).unwrap() else { panic!() };
+        assert!(config.warnings()[0].starts_with(&format!("dedicated.{key}: ")), "{:?}", config.warnings());
+        assert!(parse("nr", &format!("{settings}\nup.strict = true")).is_err());
     }
     assert_eq!(NrConfig::default().warnings(), [""; 0]);
     assert_eq!(LteConfig::default().warnings(), [""; 0]);

@@ -7,8 +7,8 @@ use airwire::units::{Probability, Size};
 use serde::{Deserialize, Serialize};
 
 use super::generation::Generation;
-use super::layers::{AmSettings, Layer};
-use super::{Blocks, DirectionSettings, TechnologyKind};
+use super::layers::Layer;
+use super::{BearerDirection, Blocks, ChannelSettings, TechnologyKind};
 use crate::mac::grants::GrantConfig;
 use crate::mac::harq::HarqConfig;
 use crate::mac::link_adaptation::State;
@@ -161,15 +161,9 @@ impl<G: Generation> Default for GrantSettings<G> {
 }
 
 impl<G: Generation> DirectionConfig<G> {
-    pub(super) fn am(&self) -> AmSettings {
-        self.rlc.settings()
-    }
-
     /// Returns the settings that RRC cannot configure, with their keys.
     pub(super) fn violations(&self) -> Vec<(String, String)> {
-        let within = |layer: &'static str| move |(key, message)| (format!("{layer}.{key}"), message);
-        let rlc = self.rlc.violations().into_iter().map(within("rlc"));
-        rlc.chain(self.pdcp.violations().into_iter().map(within("pdcp"))).collect()
+        violations::<G>(&self.rlc, &self.pdcp)
     }
 
     /// Size of a transport block from resources and coding. `None`: they are not set.
@@ -240,10 +234,16 @@ impl<G: Generation> DirectionConfig<G> {
         Blocks { per_slot, states }
     }
 
-    pub(super) fn settings(&self) -> DirectionSettings {
+    /// The settings of the bearer of this direction.
+    pub(super) fn bearer(&self) -> BearerDirection {
+        BearerDirection { rlc: self.rlc.settings(), pdcp: self.pdcp.settings(), queue: self.queue }
+    }
+
+    /// The settings of the channel, which does not depend on the bearer.
+    pub(super) fn channel(&self) -> ChannelSettings {
         let grant = self.grant.clone().unwrap_or_default();
         let HarqSettings { processes, round_trip, transmissions, .. } = self.harq;
-        DirectionSettings {
+        ChannelSettings {
             harq: HarqConfig { processes, round_trip, transmissions },
             bler: self.harq.bler.clone(),
             retx_bler: self.harq.retx_bler.value(),
@@ -254,9 +254,6 @@ impl<G: Generation> DirectionConfig<G> {
                 delay: grant.delay,
                 first: grant.first.map(|first| first.as_bytes() as usize),
             },
-            rlc: self.rlc.settings(),
-            pdcp: self.pdcp.settings(),
-            queue: self.queue,
         }
     }
 
@@ -288,8 +285,7 @@ impl<G: Generation> DirectionConfig<G> {
             }
             _ => {}
         }
-        self.rlc.validate().map_err(|invalid| invalid.within("rlc"))?;
-        self.pdcp.validate().map_err(|invalid| invalid.within("pdcp"))?;
+        validate_layers::<G>(&self.rlc, &self.pdcp)?;
         if self.strict
             && let Some((key, message)) = self.violations().into_iter().next()
         {
@@ -297,6 +293,20 @@ impl<G: Generation> DirectionConfig<G> {
         }
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }
+}
+
+/// Checks the layers of a bearer.
+pub(super) fn validate_layers<G: Generation>(rlc: &G::Rlc, pdcp: &G::Pdcp) -> Result<(), Invalid> {
+    rlc.validate().map_err(|invalid| invalid.within("rlc"))?;
+    pdcp.validate().map_err(|invalid| invalid.within("pdcp"))?;
+    pdcp.settings().validate_with(rlc.settings().mode).map_err(|invalid| invalid.within("pdcp"))
+}
+
+/// The settings of the layers that RRC cannot configure, with their keys.
+pub(super) fn violations<G: Generation>(rlc: &G::Rlc, pdcp: &G::Pdcp) -> Vec<(String, String)> {
+    let within = |layer: &'static str| move |(key, message)| (format!("{layer}.{key}"), message);
+    let rlc = rlc.violations().into_iter().map(within("rlc"));
+    rlc.chain(pdcp.violations().into_iter().map(within("pdcp"))).collect()
 }
 
 impl<G: Generation> HarqSettings<G> {

@@ -46,6 +46,7 @@ pub(super) fn record_pdu(
     out.radio(|at, stage| RadioPdu {
         at,
         stage,
+        bearer: 0,
         direction,
         technology: Technology::Umts { indicators: Format::from(format).indicator_size().bits() },
         bytes: pdu.octets.clone(),

@@ -47,4 +47,5 @@ mod um;
 
 pub use am::{AmConfig, AmEntity};
 pub use codec::{AmFormat, AmSnLength, LiLength, UmSnLength};
+pub(crate) use subheader::length as subheader_length;
 pub use um::{UmConfig, UmReceiver, UmSender};

@@ -22,8 +22,13 @@ pub(super) fn status_cost(counted: MacSubheaders, octets: usize) -> usize {
     octets
         + match counted {
             MacSubheaders::NotCounted => 0,
-            MacSubheaders::Counted => 2 + usize::from(octets > SHORT),
+            MacSubheaders::Counted => 1 + length(octets),
         }
+}
+
+/// Octets of the F and L fields of a PDU that is not the last one.
+pub(crate) fn length(octets: usize) -> usize {
+    1 + usize::from(octets > SHORT)
 }
 
 /// Octets of the last subheader.
