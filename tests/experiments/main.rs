@@ -5,6 +5,7 @@ mod errors;
 mod invalid;
 mod lab;
 mod lte_nr;
+mod lte_nr_kernel;
 mod matrix;
 mod pairs;
 mod processes;
