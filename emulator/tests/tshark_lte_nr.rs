@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use airlink::capture::{InMemory, Tap};
+use airlink::pdcp::pdu::{Format, StatusReport, encode_data};
 use airlink::rlc::am::AmParameters;
 use airlink::rlc::service::{Event, Pdu, PduKind, Sdu};
 use airlink::rlc::{lte, nr};
@@ -387,5 +388,60 @@ fn wireshark_decodes_lte_um() {
             sender.pull(grant, pdus);
         });
         assert!(check_um(&format!("lte-um-{bits}"), &framing, &pdus) == packets);
+    }
+}
+
+/// The framing of PDCP PDUs on the user plane, without the direction and its tag.
+fn pdcp_framing(format: Format) -> Framing {
+    let bits = format.sn_bits() as u8;
+    let (head, tail) = match format {
+        // Bearer type DRB, bearer 1, UE ID 1.
+        Format::Nr12 | Format::Nr18 => {
+            ([b"pdcp-nr".as_slice(), &[2, 0x02, bits]].concat(), vec![0x04, 1, 0x05, 1, 0x06, 0, 1, 0x01])
+        }
+        // With a header, without ROHC; channel type DCCH or DTCH.
+        _ => ([b"pdcp-lte".as_slice(), &[0, 2, 0, 0x02, bits]].concat(), vec![0x04, 1, 0x01]),
+    };
+    Framing { head, direction_tag: 0x03, tail, reassembly: Vec::new(), pdcp_octets: 0 }
+}
+
+/// A million PDUs of each format in `make nightly`: data PDUs down, whose numbers wrap, and status reports up.
+#[test]
+fn wireshark_decodes_a_million_pdcp_pdus_of_each_format() {
+    let packet = udp([10, 0, 0, 1], [10, 0, 0, 2], 40_000, &[0x5a; 20]);
+    for format in Format::ALL {
+        let framing = pdcp_framing(format);
+        let mut draws = Stream::new(seed(), "reports");
+        let mut capture = InMemory::default();
+        let total = size(10_000, 1_000_000);
+        for count in 0..total {
+            let is_report = count % 10 == 9;
+            let pdu = if is_report {
+                let octets = draws.below(20);
+                let arrived = (0..8 * octets).map(|_| draws.chance(0.5));
+                StatusReport::new(format, count, arrived).encode(format)
+            } else {
+                encode_data(format, count - count / 10, &packet)
+            };
+            capture.packet(Instant::ZERO + SLOT * count, &framing.datagram(!is_report, &pdu));
+        }
+        let directory = TempDir::new("pdcp");
+        let pcap = directory.join("pdcp.pcap");
+        std::fs::write(&pcap, capture.into_octets()).unwrap();
+        let checks = ["pdcp-nr", "pdcp-lte"]
+            .map(|name| format!("{name}.check_sequence_numbers:Only-PDCP-frames"))
+            .map(|preference| ["-o".to_owned(), preference]);
+        let tshark = |args: &[&str]| {
+            let args: Vec<&str> =
+                checks.iter().flatten().map(String::as_str).chain(args.iter().copied()).collect();
+            tshark(&pcap, &["pdcp_nr_udp", "pdcp_lte_udp"], &args)
+        };
+        let counts = tshark(&["-T", "fields", "-e", "ip.dst", "-Y", "pdcp-nr || pdcp-lte"]);
+        assert_eq!(counts.lines().count() as u64, total, "{format:?}");
+        // The packet inside each data PDU.
+        assert_eq!(counts.matches("10.0.0.2").count() as u64, total - total / 10, "{format:?}");
+        let faults =
+            "_ws.malformed || _ws.expert.severity >= 0x00600000 || _ws.expert.group == \"Undecoded\"";
+        assert_eq!(tshark(&["-Y", faults]), "", "{format:?}");
     }
 }

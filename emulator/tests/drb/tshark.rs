@@ -139,10 +139,26 @@ fn tshark_decodes_a_million_pdus_of_each_format() {
         12,
         size("6s", "560s"),
     );
-    for ((kind, down, up, load, pdcp_sn, length), sn) in [(nr, 18), (nr, 12), (lte, 10), (lte, 16)] {
-        let scenario = scenario(kind, &[down, up, &format!("both.rlc.sn = {sn}")]);
+    for ((kind, down, up, load, pdcp_sn, length), mode, sn) in [
+        (nr, "am", 18),
+        (nr, "am", 12),
+        (nr, "um", 12),
+        (nr, "um", 6),
+        (lte, "am", 10),
+        (lte, "am", 16),
+        (lte, "um", 10),
+        (lte, "um", 5),
+    ] {
+        let rlc = format!("both.rlc = {{ mode = \"{mode}\", sn = {sn} }}");
+        let scenario = scenario(kind, &[down, up, &rlc]);
         let args = format!("--size 100 --for {length} --down poisson:{load} --up poisson:1Mbit --seed 7");
-        check(&format!("million-{sn}"), &scenario, &args, pdcp_sn, size(10_000, 1_000_000));
+        let (name, least) = (format!("million-{mode}-{sn}"), size(10_000, 1_000_000));
+        if mode == "am" {
+            check(&name, &scenario, &args, pdcp_sn, least);
+        } else {
+            let (directory, _) = simulate(&name, &scenario, &args);
+            check_format(&directory.join("radio.pcap"), least);
+        }
     }
 }
 
