@@ -59,6 +59,8 @@ pub(super) struct Counters {
     pub(super) pdcp_discard: u64,
     pub(super) pdcp_late: u64,
     pub(super) handover: u64,
+    /// Largest number of bytes in the queue.
+    pub(super) queue_peak_bytes: u64,
     /// Packets refused because they were empty or too long.
     pub(super) refused: u64,
     /// PDCP PDUs that were submitted to RLC again after a re-establishment.
@@ -154,6 +156,8 @@ impl Bearer {
         } else {
             queue.push(now, packet, out);
         }
+        let DirectionState { queue, ledger, counters, .. } = &mut self.directions[direction];
+        counters.queue_peak_bytes = counters.queue_peak_bytes.max(ledger.waiting().1 + queue.bytes());
     }
 
     /// Numbers a packet that has arrived at `since`, and submits it to RLC.

@@ -70,6 +70,7 @@ impl Bearer {
             "unknown_sdus": counters.unknown_sdus,
             "queue_packets": waiting + queue.len(),
             "queue_bytes": waiting_bytes + queue.bytes(),
+            "queue_peak_bytes": counters.queue_peak_bytes,
             "held": ledger.held() + queue.len(),
             "sender": self.sender_statistics(direction),
             "receiver": self.receiver_statistics(direction),

@@ -1,4 +1,5 @@
-//! A status line on the terminal: time, rates, queue, block errors, retransmitted PDUs, lateness.
+//! A status line on the terminal: time, rates, packets inside, block errors, HARQ attempts, retransmitted PDUs,
+//! queue, packets that PDCP holds, lateness.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
@@ -31,7 +32,14 @@ struct Sample {
 struct Blocks {
     sent: u64,
     lost: u64,
+    /// Transport blocks of HARQ, each of which is transmitted at least once. 0: no HARQ.
+    new: u64,
+    /// PDUs that RLC has retransmitted.
     resent: u64,
+    /// Bytes of the packets of which nothing has been transmitted.
+    queued: u64,
+    /// Packets that PDCP holds back.
+    held: u64,
 }
 
 impl Live {
@@ -77,11 +85,18 @@ fn radio(stats: &Value) -> PerDirection<Blocks> {
     let mut sums = PerDirection::<Blocks>::default();
     for stage in stats.as_object().into_iter().flat_map(serde_json::Map::values) {
         for direction in Direction::BOTH {
-            let stats = &stage[direction.name()];
             let sum = &mut sums[direction];
-            sum.sent += stats["blocks"].as_u64().unwrap_or(0);
-            sum.lost += stats["blocks_lost"].as_u64().unwrap_or(0);
-            sum.resent += stats["sender"]["pdus_resent"].as_u64().unwrap_or(0);
+            // A dedicated bearer has its own RLC, PDCP and queue, but no blocks.
+            for stats in [&stage[direction.name()], &stage["dedicated"][direction.name()]] {
+                let count = |value: &Value| value.as_u64().unwrap_or(0);
+                let is_radio = stats["sender"].is_object();
+                sum.sent += count(&stats["blocks"]);
+                sum.lost += count(&stats["blocks_lost"]);
+                sum.new += count(&stats["harq"]["transport_blocks"]);
+                sum.resent += count(&stats["sender"]["pdus_resent"]);
+                sum.queued += if is_radio { count(&stats["queue_bytes"]) } else { 0 };
+                sum.held += count(&stats["pdcp"]["held_now"]);
+            }
         }
     }
     sums
@@ -102,7 +117,17 @@ fn line(before: &Sample, now: &Sample, lateness_p99: Option<Duration>) -> String
         if sent > 0 {
             let _ = write!(line, "  BLER {direction} {:.1} %", lost as f64 * 100.0 / sent as f64);
         }
+        let new = blocks.new - before.new;
+        if new > 0 {
+            let _ = write!(line, "  attempts {direction} {:.2}", sent as f64 / new as f64);
+        }
         let _ = write!(line, "  retransmitted {direction} {}", blocks.resent);
+        if blocks.queued > 0 {
+            let _ = write!(line, "  queue {direction} {:.0} kB", blocks.queued as f64 / 1e3);
+        }
+        if blocks.held > 0 {
+            let _ = write!(line, "  PDCP holds {direction} {}", blocks.held);
+        }
     }
     if let Some(p99) = lateness_p99 {
         let _ = write!(line, "  late p99 {p99}");
@@ -135,6 +160,28 @@ mod tests {
         assert_eq!(
             line.trim_start(),
             "1.2 s  down 384 kbit/s  up 0 kbit/s  inside 7  BLER down 5.0 %  retransmitted down 132  late p99 85us"
+        );
+    }
+
+    #[test]
+    fn live_line_shows_layers_of_nr() {
+        let stats = |sent, new, lost| {
+            let sender = json!({ "pdus_resent": 3 });
+            let down = json!({
+                "blocks": sent, "blocks_lost": lost, "harq": { "transport_blocks": new },
+                "sender": sender, "queue_bytes": 1_500_000, "pdcp": { "held_now": 12 },
+            });
+            let dedicated = json!({ "sender": sender, "queue_bytes": 20_000, "pdcp": { "held_now": 1 } });
+            radio(
+                &json!({ "radio": { "down": down, "up": {}, "dedicated": { "down": dedicated, "up": {} } } }),
+            )
+        };
+        let before = Sample { at: Instant::from_secs(1), radio: stats(100, 90, 10), ..Sample::default() };
+        let now = Sample { at: Instant::from_secs(2), radio: stats(220, 190, 30), ..before.clone() };
+        let line = line(&before, &now, None);
+        assert_eq!(
+            line.split_once("inside 0  ").unwrap().1,
+            "BLER down 16.7 %  attempts down 1.20  retransmitted down 6  queue down 1520 kB  PDCP holds down 13"
         );
     }
 }

@@ -171,7 +171,39 @@ fn path_facts(path: &Path, direction: Direction) -> Vec<(String, String)> {
         Some((name.to_owned(), fact))
     };
     let both = [(direction, "path to the receiver"), (direction.reversed(), "path back")];
-    both.into_iter().filter_map(fact).collect()
+    let stages = totals["stages"].as_object().into_iter().flatten();
+    let radio = stages.flat_map(|(name, stats)| radio_facts(name, stats, direction));
+    both.into_iter().filter_map(fact).chain(radio).collect()
+}
+
+/// The transmissions of a stage in words, if it is a radio bearer.
+fn radio_facts(name: &str, stats: &Value, direction: Direction) -> Vec<(String, String)> {
+    let fact = |direction: Direction| {
+        let stats = &stats[direction.name()];
+        let count = |pointer: &str| stats.pointer(pointer).and_then(Value::as_u64);
+        let seconds = |pointer: &str| stats.pointer(pointer).and_then(Value::as_f64).unwrap_or_default();
+        let (blocks, lost) = (count("/blocks")?, count("/blocks_lost")?);
+        let mut fact = format!("{blocks} blocks, {lost} damaged");
+        if let Some(new) = count("/harq/transport_blocks").filter(|new| *new > 0) {
+            let given_up = count("/harq/exhausted")? + count("/harq/nack_to_ack")?;
+            let attempts = blocks as f64 / new as f64;
+            fact.push_str(&format!("; HARQ: {attempts:.2} attempts per block, {given_up} lost"));
+        }
+        let (new, resent) = (count("/sender/pdus_new")?, count("/sender/pdus_resent")?);
+        fact.push_str(&format!("; RLC: {new} PDUs, {resent} retransmitted"));
+        if let Some(peak) = count("/queue_peak_bytes") {
+            fact.push_str(&format!("; queue: up to {:.0} kB", peak as f64 / 1e3));
+        }
+        if let Some(held) = count("/pdcp/held").filter(|held| *held > 0) {
+            fact.push_str(&format!(
+                "; PDCP: {held} packets held for {:.1} ms on average, {:.1} ms at most",
+                1e3 * seconds("/pdcp/mean_hold_seconds"),
+                1e3 * seconds("/pdcp/longest_hold_seconds"),
+            ));
+        }
+        Some((format!("{name}, {direction}"), fact))
+    };
+    [direction, direction.reversed()].into_iter().filter_map(fact).collect()
 }
 
 fn events(path: &Path) -> Vec<Value> {
