@@ -174,7 +174,7 @@ fn graphs_show_sent_and_lost_segments(browser: &mut Browser) {
 
 fn tour_scenes_run_and_knobs_change_runs(browser: &mut Browser) {
     reopen(browser, "scene=1");
-    for scene in sample("scenes", 1..=8, 4) {
+    for scene in sample("scenes", 1..=10, 5) {
         if scene > 1 {
             change(browser, &format!("document.querySelector('[data-scene=\"{scene}\"]').click()"));
         }

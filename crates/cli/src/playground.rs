@@ -16,7 +16,7 @@ use crate::shared::{console, failure};
 /// Write an HTML page that runs the simulator in a browser
 ///
 /// Choose a path and senders, and compare them under the same losses: time-sequence graphs, window, RTT, goodput,
-/// decisions, states, lost packets, and the PDUs of the radio link. A tour of eight scenes starts with three duplicate
+/// decisions, states, lost packets, and the PDUs of the radio link. A tour of ten scenes starts with three duplicate
 /// ACKs. The page works from disk and loads nothing from the network. A seed gives the same run as in `airtcp sim`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

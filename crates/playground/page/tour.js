@@ -1,5 +1,5 @@
-// The guided tour. Each of the eight scenes has a setup, a few steps, a question with its answer, and the
-// relevant settings.
+// The guided tour: ten scenes, each with a setup, a few steps, a question with its answer, and the relevant
+// settings.
 
 import { EMPTY } from './address.js';
 import { $, element } from './dom.js';

@@ -18,9 +18,9 @@ pub(crate) struct PathEvents(Arc<Mutex<Recorded>>);
 struct Recorded {
     incidents: Vec<Incident>,
     pdus: Vec<Pdu>,
-    /// Numbers of data PDUs in the order of their first transmissions, by stage, direction, epoch and
+    /// Numbers of data PDUs in the order of their first transmissions, by stage, bearer, direction, epoch and
     /// sequence number.
-    numbers: BTreeMap<(usize, Direction, u32, u32), i64>,
+    numbers: BTreeMap<(usize, usize, Direction, u32, u32), i64>,
     last: BTreeMap<(usize, Direction), i64>,
     passages: Vec<Passage>,
 }
@@ -62,7 +62,7 @@ impl Observer for PathEvents {
         }
         let number = pdu.sequence_number().map(|sn| {
             let Recorded { numbers, last, .. } = &mut *recorded;
-            let key = (pdu.stage, pdu.direction, pdu.epoch, sn);
+            let key = (pdu.stage, pdu.bearer, pdu.direction, pdu.epoch, sn);
             // Sequence numbers of LTE and NR wrap within an epoch.
             let is_new = pdu.transmission == 1 && !matches!(pdu.technology, Technology::Umts { .. });
             match numbers.get(&key) {

@@ -399,7 +399,7 @@ fn setup_with_value(scene: &Value, knob: &Value, value: &str) -> Value {
 #[test]
 fn every_scene_knob_yields_valid_setup() {
     let scenes = scenes();
-    assert_eq!(scenes.len(), 8);
+    assert_eq!(scenes.len(), 10);
     for scene in &scenes {
         let knobs = scene["knobs"].as_array().unwrap();
         assert!(!knobs.is_empty(), "{}", scene["name"]);
@@ -562,6 +562,35 @@ fn early_rlc_reset_or_discard_loses_packets() {
     assert!(lost(&reset) > 0 && resets(&reset) > 0, "{} {}", lost(&reset), resets(&reset));
     assert!(lost(&discard) > 0 && resets(&discard) == 0, "{} {}", lost(&discard), resets(&discard));
     assert_eq!((lost(&patient), resets(&patient)), (0, 0));
+}
+
+#[test]
+fn harq_repairs_blocks_and_pdcp_holds_packets() {
+    let scene = &scenes()[8];
+    let runs = [0, 1, 2].map(|choice| run(&setup_with_knob(scene, 0, choice), 0));
+    let held =
+        runs.each_ref().map(|run| run["report"]["stages"]["radio"]["down"]["pdcp"]["held"].as_u64().unwrap());
+    assert_eq!(held[0], 0);
+    assert!(held[1] > 100 && held[2] > held[1], "{held:?}");
+    for run in &runs {
+        assert_eq!((lost(run), counter(run, "timeouts")), (0, 0));
+        assert!(!run["below"]["pdus"]["at"].as_str().unwrap().is_empty());
+    }
+    let share = goodput(&runs[2]) / goodput(&runs[0]);
+    assert!((0.6..0.9).contains(&share), "{share}");
+}
+
+#[test]
+fn handover_loses_packets_unless_they_are_forwarded() {
+    let scene = &scenes()[9];
+    let [lost_there, forwarded] = [0, 1].map(|choice| run(&setup_with_knob(scene, 0, choice), 0));
+    assert!(lost(&lost_there) > 10, "{}", lost(&lost_there));
+    assert_eq!((lost(&forwarded), counter(&forwarded, "resent_timeout")), (0, 0));
+    for run in [&lost_there, &forwarded] {
+        let incidents = run["below"]["incidents"].as_array().unwrap();
+        assert!(incidents.iter().any(|it| it["text"].as_str().unwrap().contains("handover to another cell")));
+    }
+    assert!(goodput(&forwarded) > 1.2 * goodput(&lost_there));
 }
 
 #[test]

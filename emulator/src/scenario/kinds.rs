@@ -45,7 +45,6 @@ macro_rules! kinds {
     },)*) => {
         /// Settings of one stage. The variant is the `kind` in a scenario.
         #[derive(Clone, Debug, PartialEq)]
-        #[expect(clippy::large_enum_variant, reason = "a scenario has a handful of them")]
         pub enum StageConfig {
             $($(#[$doc])* $variant($settings),)*
         }
