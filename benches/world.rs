@@ -1,4 +1,5 @@
-//! CPU cost of the virtual-time world: compared with ns-2 and ns-3 on the same network, and with many flows.
+//! CPU cost of the virtual-time world: compared with ns-2 and ns-3 on the same network, of a saturated NR bearer
+//! compared with ns-3's LTE, and with many flows.
 //!
 //! `cargo bench --bench world [-- ROUNDS]`. A simulator that is not installed is left out: ns-2 is the Debian
 //! package `ns2`, and `benches/ns3/build.sh target/ns3` installs ns-3.
@@ -27,6 +28,10 @@ const SIMULATORS: [Simulator; 3] = [Simulator::Airtcp, Simulator::Ns2, Simulator
 const SHORT: u64 = 100;
 const LONG: u64 = 20_000;
 const FLOWS: [usize; 4] = [10, 100, 1000, 10_000];
+/// Duration of a run over a radio bearer in seconds.
+const RADIO: u64 = 10;
+/// Payload of a data packet on the radio bearers.
+const RADIO_MSS: u64 = 1448;
 /// Data packets of each world with many flows.
 const PACKETS: u64 = 2_000_000;
 
@@ -35,6 +40,7 @@ fn main() {
     let numbers: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
     match (words.first().map(String::as_str), numbers.as_slice()) {
         (Some("p0"), [seconds, seed]) => p0(*seconds, *seed),
+        (Some("nr"), [seconds, seed]) => nr(*seconds, *seed),
         (Some("flows"), [flows]) => many_flows(*flows, PACKETS),
         (Some("flows"), [flows, packets]) => many_flows(*flows, *packets),
         (_, rounds) => compare(rounds.first().copied().unwrap_or(11)),
@@ -77,6 +83,26 @@ fn p0(seconds: u64, seed: u64) {
     })
     .expect("the run is valid");
     println!("{} {}", report.flows[0].data_segments, report.flows[0].delivered / u64::from(MSS));
+}
+
+/// One CUBIC flow that saturates the preset `nr-fr1-100MHz`. HyStart is off, because HARQ would end slow start early.
+fn nr(seconds: u64, seed: u64) {
+    let host = |recipe: &str| HostSpec {
+        profile: Profile::linux(),
+        recipe: recipe.parse().expect("the recipe is in the catalogue"),
+    };
+    let report = run(&Run {
+        scenario: Scenario::load("nr-fr1-100MHz").expect("the preset exists"),
+        seed,
+        fixed: host("sack+rack+cubic+prr"),
+        mobile: host("sack"),
+        flows: vec![Flow::down(Length::Endless)],
+        until: Until::At(Instant::from_secs(seconds)),
+        from: Instant::ZERO,
+        score: false,
+    })
+    .expect("the run is valid");
+    println!("{}", report.flows[0].delivered / RADIO_MSS);
 }
 
 /// Runs `flows` flows of 100 kbit/s each over one link until they have sent about `packets` packets in total.
@@ -125,6 +151,25 @@ fn compare(rounds: u64) {
     });
     table(&format!("{LONG} s, packets delivered"), &long, |sample| sample.numbers[1]);
 
+    let has_lte = ns3("lte").exists();
+    let radio = installed.into_iter().filter(|simulator| match simulator {
+        Simulator::Airtcp => true,
+        Simulator::Ns2 => false,
+        Simulator::Ns3 => has_lte,
+    });
+    let mut radio: Vec<Samples> = radio.map(|simulator| (simulator, Vec::new())).collect();
+    for seed in 1..=rounds.div_ceil(3) {
+        for (simulator, samples) in &mut radio {
+            samples.push(Sample::of(&mut simulator.radio(RADIO, seed)));
+        }
+    }
+    println!(
+        "\nOne CUBIC flow over a saturated bearer with RLC AM, {RADIO} s: nr-fr1-100MHz in airtcp, LTE with 50 \
+         resource blocks in ns-3"
+    );
+    table("data packets per s of CPU", &radio, |sample| sample.numbers[0] / sample.cpu);
+    table("Mbit/s", &radio, |sample| sample.numbers[0] * 8.0 * RADIO_MSS as f64 / 1e6 / RADIO as f64);
+
     println!(
         "\nNewReno flows on one link, windows of 16 segments, {PACKETS} data packets together, 1 % of loss"
     );
@@ -167,7 +212,7 @@ impl Simulator {
         let (installed, how) = match self {
             Self::Airtcp => return true,
             Self::Ns2 => (Command::new("ns").arg("/dev/null").output().is_ok(), "`apt-get install ns2`"),
-            Self::Ns3 => (ns3().exists(), "`benches/ns3/build.sh target/ns3`"),
+            Self::Ns3 => (ns3("p0").exists(), "`benches/ns3/build.sh target/ns3`"),
         };
         if !installed {
             eprintln!("{} is not installed ({how}), so it is left out", self.name());
@@ -181,7 +226,7 @@ impl Simulator {
         let mut command = match self {
             Self::Airtcp => return ours("p0", &[seconds, seed]),
             Self::Ns2 => Command::new("ns"),
-            Self::Ns3 => Command::new(ns3()),
+            Self::Ns3 => Command::new(ns3("p0")),
         };
         if let Self::Ns2 = self {
             command.arg(format!("{SCRIPTS}/p0.tcl"));
@@ -189,13 +234,23 @@ impl Simulator {
         command.args(numbers);
         command
     }
+
+    /// A run over a radio bearer.
+    fn radio(self, seconds: u64, seed: u64) -> Command {
+        if let Self::Airtcp = self {
+            return ours("nr", &[seconds, seed]);
+        }
+        let mut command = Command::new(ns3("lte"));
+        command.args([seconds, seed].map(|number| number.to_string()));
+        command
+    }
 }
 
-/// The program that `benches/ns3/build.sh` builds in `target/ns3`.
-fn ns3() -> PathBuf {
+/// A program that `benches/ns3/build.sh` builds in `target/ns3`.
+fn ns3(name: &str) -> PathBuf {
     let program = std::env::current_exe().expect("this program has a path");
     let target = program.ancestors().nth(3).expect("this program is in target/release/deps");
-    target.join("ns3/p0")
+    target.join("ns3").join(name)
 }
 
 /// The samples of one simulator, one per round.

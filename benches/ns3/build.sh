@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds DIRECTORY/p0 with ns-3 for `cargo bench --bench world`. Installs ns-3 from PyPI into DIRECTORY (about
+# Builds DIRECTORY/p0 and DIRECTORY/lte with ns-3 for `cargo bench --bench world`. Installs ns-3 from PyPI into DIRECTORY (about
 # 500 MB, without dependencies), unless it is already there.
 #   benches/ns3/build.sh DIRECTORY
 set -eu
@@ -13,7 +13,12 @@ if [ ! -e "$directory/ns3/include/ns3/core-module.h" ]; then
         --target "$directory" "ns3==$version"
 fi
 # The libraries of the Python package refer to symbols of Python itself.
-c++ -std=c++20 -O2 -I"$directory/ns3/include" "$source/p0.cc" -o "$directory/p0" \
-    -L"$directory/ns3/lib64" -Wl,-rpath,"$(realpath "$directory")/ns3/lib64" -Wl,--allow-shlib-undefined \
-    -lns3.44-core -lns3.44-network -lns3.44-internet -lns3.44-applications -lns3.44-point-to-point \
-    -lns3.44-traffic-control
+build() {
+    name=$1
+    shift
+    c++ -std=c++20 -O2 -I"$directory/ns3/include" "$source/$name.cc" -o "$directory/$name" \
+        -L"$directory/ns3/lib64" -Wl,-rpath,"$(realpath "$directory")/ns3/lib64" -Wl,--allow-shlib-undefined \
+        -lns3.44-core -lns3.44-network -lns3.44-internet -lns3.44-applications -lns3.44-point-to-point "$@"
+}
+build p0 -lns3.44-traffic-control
+build lte -lns3.44-lte -lns3.44-mobility
