@@ -201,6 +201,19 @@ mod tests {
     }
 
     #[test]
+    fn unacknowledged_mode_accepts_gaps_of_more_than_half_the_numbers() {
+        let mut receiver = LteReceiver::new(Format::Lte12);
+        for count in [0, 3_000, 3_001, 7_000] {
+            assert_eq!(receive(&mut receiver, count, DeliveredBy::Unacknowledged), Reception::Accepted);
+        }
+        assert_eq!(delivered(&mut receiver), [0, 3_000, 3_001, 7_000]);
+        assert_eq!(receiver.next_count(), 7_001);
+        receiver.restart();
+        receive(&mut receiver, 0, DeliveredBy::Unacknowledged);
+        assert_eq!(delivered(&mut receiver), [0]);
+    }
+
+    #[test]
     fn sequence_numbers_wrap() {
         for format in [Format::Lte12, Format::Lte15, Format::Lte18] {
             let mut receiver = LteReceiver::new(format);

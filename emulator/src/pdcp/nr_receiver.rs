@@ -294,6 +294,20 @@ mod tests {
     }
 
     #[test]
+    fn flush_delivers_held_sdus_and_restart_expects_the_first_count() {
+        let mut receiver = NrReceiver::new(Format::Nr12, TIMER);
+        for count in [1, 3] {
+            receiver.receive(at(0), count, ());
+        }
+        receiver.flush(at(1));
+        let delivered: Vec<_> = std::iter::from_fn(|| receiver.poll_pdu()).map(|(count, ())| count).collect();
+        assert_eq!((delivered, receiver.held(), receiver.next_count()), (vec![1, 3], 0, 4));
+        receiver.restart();
+        assert_eq!((receiver.next_deadline(), receiver.receive(at(2), 0, ())), (None, Reception::Accepted));
+        assert_eq!(receiver.poll_pdu(), Some((0, ())));
+    }
+
+    #[test]
     fn sdus_are_delivered_in_order_after_gap_is_filled() {
         let mut receiver = NrReceiver::new(Format::Nr12, TIMER);
         for (now, count) in [(0, 0), (1, 2), (2, 3)] {

@@ -203,6 +203,16 @@ mod tests {
     }
 
     #[test]
+    fn transmitted_sdus_are_forgotten_in_unacknowledged_mode() {
+        let mut transmitter = transmitter(4, None);
+        transmitter.confirm(1);
+        transmitter.confirm_through(2);
+        assert_eq!((unconfirmed(&transmitter), transmitter.octets()), (vec![3], 3));
+        transmitter.confirm_through(9);
+        assert_eq!((transmitter.first_unconfirmed(), transmitter.tx_next()), (4, 4));
+    }
+
+    #[test]
     fn discard_timer_counts_from_arrival() {
         let mut transmitter = transmitter(4, Some(10));
         transmitter.confirm(1);
