@@ -24,6 +24,11 @@ const NOWHERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const LOSS: &str =
     "[[stage]]\nkind = \"loss\"\nname = \"loss\"\nboth = { model = \"uniform\", per = \"0.1%\" }\n";
 
+/// A bearer of NR that carries more than the devices: 2.4 Gbit/s, with HARQ, RLC AM and PDCP.
+const BEARER: &str = "schema = 1\n[[stage]]\nkind = \"nr\"\nname = \"radio\"\npattern = \"D\"\n\
+    down = { prb = 273, mcs = 27, layers = 4, queue = { packets = 10000 } }\n\
+    both.harq.bler = { model = \"independent\", bler = \"10%\" }\n";
+
 /// The code that forwards.
 enum Forwarder {
     BareCopy,
@@ -40,6 +45,7 @@ pub(super) fn run(arguments: &Arguments) {
         ("nothing between", Forwarder::Airlink(Emulated::Nothing)),
         ("queue + wire + loss", chain("0ms")),
         ("the same with a delay of 5 ms", chain("5ms")),
+        ("NR bearer", Forwarder::Airlink(Emulated::Scenario(BEARER.to_owned()))),
     ];
     rows.retain(|(name, _)| arguments.is_wanted(name));
     let samples = arguments.compare(&rows, |forwarder| forwarder.run(arguments));
