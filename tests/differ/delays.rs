@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use airwire::rng::Stream;
-use airwire::time::Duration;
+use airwire::time::{Duration, Instant};
 
 use crate::ours;
 use crate::plan::{Generator, Plan};
@@ -22,7 +22,7 @@ pub(crate) fn run(seed: u64, count: u64) -> Result<(), String> {
             let stream = Stream::new(seed ^ number.wrapping_mul(TIMETABLES).wrapping_add(table), "delays");
             let (times, end) = timetable(&plan, stream);
             let (local, peer) = (SocketAddr::from((LOCAL, 40_000)), (Ipv4Addr::new(10, 1, 0, 1), 5000));
-            ours::play(&plan, (&times, end), local, peer.into())
+            ours::play(&plan, Instant::from_secs(10), (&times, end), local, peer.into())
                 .map_err(|error| format!("AIRTCP_DIFFER_SEED={seed}, exchange {number}: {error}"))?;
         }
     }

@@ -21,6 +21,7 @@ use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
     sockopt,
 };
+use nix::time::{ClockId, clock_gettime};
 
 use crate::plan::{Call, Opening, Plan};
 use crate::play::{LOCAL, Outcome, Play, Record, SEND_BUFFER, Stack};
@@ -35,6 +36,9 @@ const STAGGER: Duration = Duration::from_micros(700);
 /// The result of an exchange with the kernel.
 pub(crate) struct Played {
     pub record: Record,
+    /// The start of the exchange on the kernel's clock (CLOCK_MONOTONIC). The kernel's timers expire when a tick of
+    /// this clock begins.
+    pub begun: Instant,
     pub local: SocketAddr,
     pub peer: SocketAddr,
     /// Whether the machine was late, so that the times are unreliable.
@@ -126,6 +130,8 @@ struct Runner<'a> {
     peers: &'a mut u32,
     reactor: Reactor,
     clock: Clock,
+    /// The start of `clock`, on the kernel's clock.
+    clock_start: Duration,
     /// The time of the next event or of the end of each exchange in `live`.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     live: Vec<Option<Running>>,
@@ -137,6 +143,10 @@ struct Runner<'a> {
 impl<'a> Runner<'a> {
     fn new(tun: &'a Tun, peers: &'a mut u32) -> io::Result<Self> {
         let clock = Clock::start();
+        let monotonic = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
+        let monotonic =
+            Duration::from_secs(monotonic.tv_sec() as u64) + Duration::from_nanos(monotonic.tv_nsec() as u64);
+        let clock_start = monotonic - (clock.now() - Instant::ZERO);
         let mut reactor = Reactor::new(clock)?;
         reactor.register(tun, Token(0), Interest::Read)?;
         Ok(Self {
@@ -144,6 +154,7 @@ impl<'a> Runner<'a> {
             peers,
             reactor,
             clock,
+            clock_start,
             due: BinaryHeap::new(),
             live: Vec::new(),
             by_peer: BTreeMap::new(),
@@ -242,7 +253,8 @@ impl<'a> Runner<'a> {
         }
         live.socket.abort();
         self.tun.send(&peer.final_reset(local))?;
-        Ok((live.number, Played { record, local, peer: peer.addr, late: live.late }))
+        let begun = live.begun + self.clock_start;
+        Ok((live.number, Played { record, begun, local, peer: peer.addr, late: live.late }))
     }
 }
 

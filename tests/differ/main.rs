@@ -5,7 +5,10 @@
 //! plays it in virtual time, with every event at the time at which the kernel had it. The segments that both
 //! send are compared one by one. `expected.toml` lists the remaining differences, each with its field, its
 //! direction, a maximum number and the reason. An exchange with another difference is played again. If the kernel
-//! itself then answers in another way, or as airtcp does, the exchange is counted, and otherwise the test fails.
+//! itself then answers in another way, or as airtcp does, the exchange is counted. Otherwise the difference is
+//! unexplained. With the default seed, or in a single exchange, one unexplained difference fails the test. With a new seed, they are
+//! printed, and the test fails if more than eight of 10,000 exchanges have one (`MOST_UNEXPLAINED`), or if the
+//! share of identical or cut exchanges misses its bound.
 //!
 //! This command needs root privileges:
 //!
@@ -62,9 +65,11 @@ fn run(count: u64) -> Result<(), Failed> {
         rows::read(include_str!("expected.toml")).map_err(|error| format!("expected.toml: {error}"))?;
     let numbers = only.map_or_else(|| (0..count).collect(), |only| vec![only]);
     eprintln!("AIRTCP_DIFFER_SEED={seed}: {} exchanges", numbers.len());
-    let all_rows = count >= rows::FULL_RUN as u64 && only.is_none();
+    let is_full = count >= rows::FULL_RUN as u64 && only.is_none();
+    // The differences of these exchanges are all known. Others may have differences that are too rare for a row.
+    let is_strict = seed == sample::DEFAULT_SEED || only.is_some();
     let shown = std::env::var("AIRTCP_DIFFER_ROW").ok();
-    Ok(Task { seed, numbers, rows, shown, all_rows }.run()?)
+    Ok(Task { seed, numbers, rows, shown, is_full, is_strict }.run()?)
 }
 
 fn number(name: &str) -> Result<Option<u64>, String> {

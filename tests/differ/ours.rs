@@ -17,11 +17,10 @@ use crate::play::{LOCAL, Outcome, Play, Record, SEND_BUFFER, Stack};
 /// The algorithms of this kernel's own sender.
 const RECIPE: &str = "linux";
 
-/// The start of the exchange on the host's clock.
-const BEGIN: Instant = Instant::from_secs(10);
-
 struct HostSide {
     host: Host,
+    /// The start of the exchange on the host's clock.
+    begin: Instant,
     now: Instant,
     listener: Option<ListenId>,
     connection: Option<ConnId>,
@@ -52,15 +51,16 @@ impl fmt::Display for Livelock {
     }
 }
 
-/// Plays a plan, with event number `index + 1` at `times[index]`, until `end`.
+/// Plays a plan from `begin` on, with event number `index + 1` at `times[index]`, until `end`.
 pub(crate) fn play(
     plan: &Arc<Plan>,
+    begin: Instant,
     (times, end): (&[Duration], Duration),
     local: SocketAddr,
     peer: SocketAddr,
 ) -> Result<Record, Livelock> {
     let mut play = Play::new(Arc::clone(plan), peer, local);
-    let mut ours = HostSide::open(plan, local, peer);
+    let mut ours = HostSide::open(plan, begin, local, peer);
     ours.drain(&mut play, true)?;
     for at in times {
         ours.run_until(&mut play, *at)?;
@@ -74,7 +74,7 @@ pub(crate) fn play(
 }
 
 impl HostSide {
-    fn open(plan: &Plan, local: SocketAddr, peer: SocketAddr) -> Self {
+    fn open(plan: &Plan, begin: Instant, local: SocketAddr, peer: SocketAddr) -> Self {
         // The catalogue has all of these names.
         let recipe: Recipe = RECIPE.parse().expect("the recipe is valid");
         let addrs = vec![IpAddr::V4(LOCAL)];
@@ -92,12 +92,13 @@ impl HostSide {
             Opening::Passive => listener = Some(host.listen(local, 5, options.clone()).expect("port in use")),
             Opening::Active => {
                 connection =
-                    Some(host.connect(BEGIN, Some(local), peer, options.clone()).expect("port in use"));
+                    Some(host.connect(begin, Some(local), peer, options.clone()).expect("port in use"));
             }
         }
         Self {
             host,
-            now: BEGIN,
+            begin,
+            now: begin,
             listener,
             connection,
             closed: false,
@@ -110,7 +111,7 @@ impl HostSide {
 
     /// Fires the timers that are due before `until`.
     fn run_until(&mut self, play: &mut Play, until: Duration) -> Result<(), Livelock> {
-        let until = BEGIN + until;
+        let until = self.begin + until;
         while let Some(due) = self.host.next_deadline().filter(|due| *due < until) {
             self.now = self.now.max(due);
             self.host.handle_deadline(self.now);
@@ -124,7 +125,7 @@ impl HostSide {
     fn drain(&mut self, play: &mut Play, prompt: bool) -> Result<(), Livelock> {
         let mut packet = Vec::new();
         while self.host.poll_packet(self.now, &mut packet) {
-            play.observe(self.now - BEGIN, prompt, &packet);
+            play.observe(self.now - self.begin, prompt, &packet);
             self.act(play)?;
         }
         self.accept();
@@ -141,7 +142,7 @@ impl HostSide {
         let state = format!(
             "{} at {}, next deadline {:?}, {connection:?}",
             self.state().unwrap_or("?"),
-            self.now - BEGIN,
+            self.now - self.begin,
             self.host.next_deadline()
         );
         Err(Livelock { step: play.record.steps.len() - 1, state })

@@ -18,9 +18,12 @@ pub fn is_everything() -> bool {
     }
 }
 
-/// Returns the seed of samples and random cases: `AIRTCP_SEED`, or 1.
+/// The seed without `AIRTCP_SEED`.
+pub const DEFAULT_SEED: u64 = 1;
+
+/// Returns the seed of samples and random cases: `AIRTCP_SEED`, or [`DEFAULT_SEED`].
 pub fn seed() -> u64 {
-    env::var("AIRTCP_SEED").map_or(1, |text| {
+    env::var("AIRTCP_SEED").map_or(DEFAULT_SEED, |text| {
         text.parse()
             .unwrap_or_else(|_| panic!("AIRTCP_SEED={text}: write a number, for example AIRTCP_SEED=7"))
     })
