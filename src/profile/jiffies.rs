@@ -2,6 +2,8 @@
 
 use airwire::time::{Duration, Instant};
 
+/// Number of ticks per second.
+pub(crate) const HZ: u32 = 250;
 /// One tick.
 pub(crate) const JIFFY: Duration = Duration::from_millis(4);
 

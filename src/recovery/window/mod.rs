@@ -103,6 +103,9 @@ pub trait Window: std::fmt::Debug + Send {
         aimd::exit_window(view, view.cc.ssthresh)
     }
 
+    /// Called at every timeout of the retransmission timer, after [`Self::on_loss`] if the window is reduced.
+    fn on_timeout(&mut self) {}
+
     /// Called before the last reduction is undone. cwnd and ssthresh still have the reduced values.
     fn on_undo(&mut self) {}
 
