@@ -314,7 +314,10 @@ impl Flight {
                 acked.newest = Some(delivery.or_later(acked.newest));
                 if segment.transmissions == 1 {
                     acked.oldest_unambiguous.get_or_insert(segment.last_sent);
-                    acked.originals.add(&segment);
+                    // A part of a segment is not evidence that the segment has arrived (tcp_clean_rtx_queue()).
+                    if is_whole {
+                        acked.originals.add(&segment);
+                    }
                 }
             }
             if self.next > 0 {
@@ -491,6 +494,20 @@ impl Flight {
         }
         self.lost_edge = self.una;
         self.advance_pass(self.segments.len());
+    }
+
+    /// Withdraws all loss marks (Linux 6.18, tcp_undo_cwnd_reduction()). The retransmissions in flight stay there, next
+    /// to the originals.
+    pub(crate) fn unmark_losses(&mut self) {
+        self.steps.take(self.segments.len());
+        for index in 0..self.segments.len() {
+            match self.segments[index].state {
+                SegmentState::Lost => self.set_state(index, SegmentState::InFlight),
+                SegmentState::Resent => self.set_state(index, SegmentState::InDoubt),
+                _ => {}
+            }
+        }
+        self.resume_at_max();
     }
 
     /// Returns true if a reneging peer may cause a pass over the list now. At most one pass per window of

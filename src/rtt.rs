@@ -107,8 +107,8 @@ impl TimerStyle {
         }
     }
 
-    /// Returns true if an ACK of new data ends the backoff. In the other styles only a new sample does (RFC
-    /// 6298 §5, Karn).
+    /// Returns true if an ACK of new data ends the backoff, unless the profile says otherwise. In the other styles
+    /// only a new sample does (RFC 6298 §5, Karn).
     pub(crate) const fn backoff_ends_with_progress(self) -> bool {
         matches!(self, Self::Linux22 | Self::Linux24 { .. })
     }

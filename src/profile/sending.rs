@@ -19,8 +19,9 @@ pub struct Sending {
     /// PSH stays at the end of each write, also in a retransmission and after later writes. A long write has
     /// several (Linux, tcp_mark_push() and forced_push()).
     pub keeps_pushes: bool,
-    /// A small segment that is retransmitted absorbs as many following segments as fit (Linux,
-    /// tcp_retrans_try_collapse()).
+    /// A small segment that is retransmitted absorbs the following ones, as far as they fit (Linux,
+    /// tcp_retrans_try_collapse()). A retransmission is not longer than the peer's window
+    /// (__tcp_retransmit_skb()).
     pub merges_retransmissions: bool,
     /// The sequence number of an ACK or RST without data is at most one unit of our window beyond the peer's
     /// window (Linux, tcp_acceptable_seq()).
@@ -61,6 +62,7 @@ pub enum SendWindowUpdate {
     /// Segments with a sequence number or ACK that is not older than the last one used (RFC 9293 §3.10.7.4).
     Rfc9293,
     /// With the same numbers, only a larger window or a zero window counts (Linux, tcp_may_update_window()),
-    /// so a reordered segment without data cannot shrink the window.
+    /// so a reordered segment without data cannot shrink the window. Data that a closed window refused waits for
+    /// the retransmission timer, and probing ends when the next buffer fits (tcp_ack_probe()).
     Linux,
 }

@@ -90,7 +90,9 @@ pub enum RtoEvents {
     /// Linux 6.18. A SACK of data that was sent once yields an RTT sample, unless an ACK of new data does
     /// (tcp_ack_update_rtt()). The timer restarts when the first outstanding segment is retransmitted, unless
     /// the detector has its own timer (tcp_xmit_retransmit_queue()). It also restarts when a SACK covers data
-    /// older than that retransmission, whose own ACK is still to come (tcp_clean_rtx_queue()).
+    /// older than that retransmission, whose own ACK is still to come (tcp_clean_rtx_queue()). It expires half a
+    /// round trip after an ACK below SACKed data (tcp_check_sack_reneging()). Only a sample ends the backoff
+    /// (tcp_ack_update_rtt()), which also delays window probes (`icsk_backoff`).
     Linux,
 }
 

@@ -302,8 +302,10 @@ impl Recovery {
     /// After a timeout and before new data is sent, duplicate ACKs may be about retransmissions
     /// (tcp_process_loss()).
     fn announced(&self, path: &Path<'_>) -> u32 {
-        let has_scoreboard = self.answers.has_scoreboard();
-        if has_scoreboard || self.is_about_copies(path) { 0 } else { self.cc.dupacks() }
+        if self.answers.has_scoreboard() || self.is_about_copies(path) {
+            return 0;
+        }
+        self.emulated_sacks().map_or(self.cc.dupacks(), |sacked_out| sacked_out as u32)
     }
 
     /// Returns whether duplicate ACKs may be about retransmissions, because no new data was sent since a

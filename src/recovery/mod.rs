@@ -336,7 +336,10 @@ pub struct Ack {
     pub dsack: Option<(u64, u64)>,
     /// Number of retransmitted segments that the D-SACK block reports.
     pub duplicates: u64,
-    /// Whether the ACK acknowledges a segment that was sent more than once (Karn's algorithm).
+    /// Whether it stops below SACKed data and Linux therefore waits for another ACK
+    /// (tcp_check_sack_reneging()).
+    pub reneges: bool,
+    /// Whether it acknowledges a segment that was sent more than once (Karn's algorithm).
     pub any_resent: bool,
     /// Round-trip time sample. `None`: the ACK yields no sample.
     pub rtt: Option<Duration>,

@@ -212,8 +212,8 @@ impl Connection {
             // Both sides have closed. The connection must still absorb late segments, even if data is unread.
             return;
         }
-        let unread = self.readable() > 0;
-        if self.cx.options.linger == Linger::Abort || (unread && state != State::Closed) {
+        let unread = self.readable() > 0 && state != State::Closed;
+        if self.cx.options.linger == Linger::Abort || unread {
             // RFC 2525 §2.17: closing with unread data sends a RST.
             match unread {
                 true => self.cx.lifecycle.reset(Ended::Aborted),

@@ -45,15 +45,26 @@ impl Detect for EmulatedSacks {
 
 impl EmulatedSacks {
     fn count(&mut self, view: &View<'_>, ack: &Ack) {
+        let is_over = view.cc.recover.is_some_and(|recover| view.flight.una() >= recover);
+        // Such an episode ends with the next ACK of new data (tcp_is_non_sack_preventing_reopen()).
+        let keeps = match view.cc.state() {
+            RecoveryState::Recovery if is_over => {
+                self.sacked_out = 0;
+                return;
+            }
+            RecoveryState::Loss => is_over,
+            state => state == RecoveryState::Recovery,
+        };
         if ack.advances() {
             // tcp_remove_reno_sacks(): the first acknowledged segment filled the hole, and duplicate ACKs
             // have announced the other acknowledged segments.
             self.sacked_out = self.sacked_out.saturating_sub(ack.acked.segments.saturating_sub(1));
             self.check_reordering(view, ack.acked.segments);
-            if view.cc.state() != RecoveryState::Recovery {
+            if !keeps {
                 self.sacked_out = 0;
             }
-        } else if ack.duplicate && has_new_data(view) {
+        } else if ack.duplicate && has_new_data(view) && !(is_over && view.cc.state() == RecoveryState::Loss)
+        {
             self.sacked_out += 1;
             self.check_reordering(view, 0);
         }

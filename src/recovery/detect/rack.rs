@@ -44,6 +44,10 @@
 //! - An ACK that delivers nothing starts no search for losses (tcp_rack_mark_lost()). The timer finds them.
 //! - The timer for overtaken segments counts jiffies and is two milliseconds late (tcp_rack_mark_lost()).
 //!   Decisions at ACKs are exact.
+//! - A retransmission's age is compared with RACK.min_RTT from before the ACK (tcp_clean_rtx_queue()).
+//! - After a timeout, a lost retransmission begins fast recovery (tcp_fastretrans_alert()).
+//! - A loss that a probe has repaired reduces cwnd, not FlightSize, and leaves the sender in the state Open
+//!   (tcp_process_tlp_ack()).
 //! - The largest distance of reordering is measured (tcp_check_sack_reordering()). Once it exceeds DupThresh,
 //!   all delivered segments open the congestion window, in order or not (tcp_may_raise_cwnd()).
 
@@ -134,6 +138,8 @@ impl Detect for Rack {
     }
 
     fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        // The handshake has provided the first sample.
+        self.min_rtt = self.min_rtt.or(view.rtt.min());
         self.on_time.push(OrderedTransmission { sent_at: view.now, start: transmission.start });
         self.tlp.on_sent(view, transmission.kind == TransmissionKind::New);
     }
@@ -159,6 +165,10 @@ impl Detect for Rack {
     }
 
     fn on_correction(&mut self, view: &View<'_>, correction: Correction) {
+        if correction == Correction::Reneged {
+            self.reordering_timer = None;
+            self.tlp.cancel();
+        }
         let Correction::Undone(restore) = correction else { return };
         if self.dialect != RackDialect::Linux {
             return;
@@ -202,8 +212,14 @@ impl Rack {
     /// Updates RACK.min_RTT and RACK.segment (§6.2 steps 1 and 2).
     fn update(&mut self, view: &View<'_>, ack: &Ack) {
         let sacked = ack.originals.newest.map(|delivery| view.now - delivery.sent_at);
-        self.min_rtt = [self.min_rtt, view.rtt.min(), ack.rtt, sacked].into_iter().flatten().min();
-        let certain = |delivery: &Delivery| !delivery.resent || !self.is_ambiguous(view, ack, delivery);
+        let min_rtt = [self.min_rtt, view.rtt.min(), ack.rtt, sacked].into_iter().flatten().min();
+        let known = match self.dialect {
+            RackDialect::Rfc8985 => min_rtt,
+            // tcp_clean_rtx_queue() updates the minimum afterwards.
+            RackDialect::Linux => self.min_rtt,
+        };
+        self.min_rtt = min_rtt;
+        let certain = |delivery: &Delivery| !delivery.resent || !is_ambiguous(view, ack, delivery, known);
         let newest = Delivery::later(ack.originals.newest, ack.newest.filter(certain));
         let Some(newest) = newest else { return };
         let timed = match self.dialect {
@@ -213,14 +229,6 @@ impl Rack {
         self.rtt = view.now - timed.sent_at;
         self.newest = self.newest.max(Some((newest.sent_at, newest.end)));
         self.advanced = true;
-    }
-
-    /// Returns whether an earlier copy of the segment may have arrived instead. A timestamp echo decides this
-    /// only for data in sequence.
-    fn is_ambiguous(&self, view: &View<'_>, ack: &Ack, delivery: &Delivery) -> bool {
-        let in_sequence = delivery.end <= view.flight.una();
-        let earlier = ack.ecr.is_some_and(|ecr| (ecr.wrapping_sub(delivery.tsval) as i32) < 0);
-        in_sequence && earlier || self.min_rtt.is_some_and(|min_rtt| view.now - delivery.sent_at < min_rtt)
     }
 
     /// Detects reordering (§6.2 step 3).
@@ -331,6 +339,14 @@ impl Rack {
         let why = "RACK: a segment sent later was delivered";
         Verdict::Segments { starts, episode: LossEpisode::Current, why }
     }
+}
+
+/// Returns whether an earlier copy of the segment may have arrived instead. A timestamp echo decides this only for
+/// data in sequence.
+fn is_ambiguous(view: &View<'_>, ack: &Ack, delivery: &Delivery, min_rtt: Option<Duration>) -> bool {
+    let in_sequence = delivery.end <= view.flight.una();
+    let earlier = ack.ecr.is_some_and(|ecr| (ecr.wrapping_sub(delivery.tsval) as i32) < 0);
+    in_sequence && earlier || min_rtt.is_some_and(|min_rtt| view.now - delivery.sent_at < min_rtt)
 }
 
 /// RACK_sent_after(newest, sent).

@@ -24,6 +24,10 @@ impl Event<'_, '_> {
         }
         let ack = &*ack;
         self.ask(|answers, view| answers.observe(view, ack));
+        if ack.reneges {
+            self.on_reneging_ack(ack);
+            return TimerRule::Keep;
+        }
         self.timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
         let begins_recovery = self.ask_timeout(ack);
         let undone = self.ask_undo(ack);
@@ -72,6 +76,22 @@ impl Event<'_, '_> {
         self.timer
     }
 
+    /// Processes an ACK below SACKed data. It delivers data, but starts and ends no repair (Linux 6.18,
+    /// tcp_fastretrans_alert()).
+    fn on_reneging_ack(&mut self, ack: &Ack) {
+        self.ask(|answers, view| {
+            answers.each_detector(|detect| detect.on_correction(view, Correction::Reneged));
+        });
+        self.allowance.data = AllowedData::New;
+        if self.cc.state() != RecoveryState::Recovery {
+            self.ask_window(ack);
+        }
+        self.ask_in_recovery();
+        if self.samples_rates() {
+            self.ask_model(ack);
+        }
+    }
+
     /// Updates the state that is common to all recipes.
     fn count(&mut self, ack: &Ack) {
         self.pending.take_if(|pending| matches!(pending, Pending::Probe(_)));
@@ -105,6 +125,7 @@ impl Event<'_, '_> {
     fn delivered_by(&self, ack: &Ack) -> Amount {
         let segments = match self.emulated_sacks() {
             None => return ack.delivered,
+            Some(_) if self.holds_state() && !ack.advances() => 0,
             Some(sacked_out) if ack.advances() => ack.acked.segments.saturating_sub(sacked_out).max(1),
             Some(_) => u64::from(ack.duplicate),
         };
@@ -137,6 +158,12 @@ impl Event<'_, '_> {
     fn ask_repair(&mut self, ack: &Ack) {
         let una = self.path.flight.una();
         let over = self.cc.recover.is_none_or(|recover| una >= recover);
+        if self.holds_state() {
+            if self.cc.state() == RecoveryState::Loss {
+                self.open_window(ack);
+            }
+            return;
+        }
         match self.cc.episode {
             Episode::Recovery(_) => return self.ask_repair_in_recovery(ack, over),
             Episode::Open(AfterEpisode::Inflating(inflation)) => {
@@ -156,6 +183,15 @@ impl Event<'_, '_> {
             Episode::Open(_) | Episode::Cwr | Episode::Loss(_) => {}
         }
         self.open_window(ack);
+    }
+
+    /// Returns whether everything of the episode is acknowledged and nothing beyond it. Without SACK, the episode then
+    /// ends with the next ACK of new data, so that duplicate ACKs do not begin another one (Linux 6.18,
+    /// tcp_is_non_sack_preventing_reopen()).
+    fn holds_state(&self) -> bool {
+        matches!(self.cc.state(), RecoveryState::Recovery | RecoveryState::Loss)
+            && self.cc.recover == Some(self.path.flight.una())
+            && self.emulated_sacks().is_some()
     }
 
     fn ask_repair_in_recovery(&mut self, ack: &Ack, over: bool) {
@@ -185,7 +221,7 @@ impl Event<'_, '_> {
             }
             RepairStep::Exit { inflates } => {
                 self.exit_recovery(over, inflates);
-                let has_scoreboard = self.answers.has_scoreboard();
+                let has_scoreboard = self.answers.has_scoreboard() || self.emulated_sacks().is_some();
                 let grows = match self.profile.recovery.fast_recovery.grow_on_exit {
                     GrowOnExit::Never => false,
                     GrowOnExit::WithoutScoreboard => !has_scoreboard,

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::*;
 use crate::profile::jiffies;
-use crate::profile::recovery::AfterIdle;
+use crate::profile::recovery::{AfterIdle, FrtoDialect};
 use crate::recovery::Usage;
 
 /// The author of reductions after an idle time.
@@ -117,6 +117,9 @@ impl Event<'_, '_> {
         }
         if resume {
             self.cancel_resend();
+            if window.is_some() && self.profile.recovery.dialects.frto == FrtoDialect::Linux {
+                self.path.flight.unmark_losses();
+            }
             self.resume_at_max(by, why);
         }
         if window.is_none() {
@@ -197,7 +200,7 @@ impl Event<'_, '_> {
             cc.cwnd_limited = limited;
             cc.usage_seq = max;
         }
-        cc.usage.is_new = true;
+        cc.usage.is_new |= uses;
     }
 
     /// Reduces a window that the sender has not used for an RTO (Linux 6.18, tcp_cwnd_validate()).

@@ -1,7 +1,7 @@
 //! Losses: detection, and the beginning of the repair.
 
 use super::*;
-use crate::profile::recovery::BeyondRecover;
+use crate::profile::recovery::{BeyondRecover, RackDialect};
 
 /// The effect of a detector's verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,7 +94,7 @@ impl Event<'_, '_> {
             }
             Verdict::Repaired { window_when_sent, why } => {
                 if self.cc.state() == RecoveryState::Open && self.cause(una) != Cause::Radio {
-                    self.reduce(LossKind::Detected, Some(window_when_sent), Condition::RepairedByProbe, why);
+                    self.reduce_for_repaired(window_when_sent, why);
                 }
                 return Found::Nothing;
             }
@@ -111,6 +111,18 @@ impl Event<'_, '_> {
         }
         self.begin_episode(una, None);
         Found::Episode
+    }
+
+    /// Reduces the window for a loss that a probe has repaired. In Linux 6.18, the reduction starts from cwnd and
+    /// ends at once (tcp_process_tlp_ack()).
+    fn reduce_for_repaired(&mut self, window_when_sent: f64, why: &'static str) {
+        let is_linux = self.profile.recovery.dialects.rack == RackDialect::Linux;
+        let (recover, window) = (self.cc.recover, Some(window_when_sent).filter(|_| !is_linux));
+        self.reduce(LossKind::Detected, window, Condition::RepairedByProbe, why);
+        if is_linux {
+            self.leave(Condition::Acknowledged, AfterEpisode::Nothing);
+            self.cc.recover = recover;
+        }
     }
 
     /// Records that segments were marked as lost.
@@ -138,18 +150,25 @@ impl Event<'_, '_> {
         why: &'static str,
     ) -> Found {
         let mut lost: Option<(u64, u64)> = None;
+        let mut is_lost_again = false;
         for start in starts {
             let flight = &mut self.path.flight;
             let again = flight.segment_at(*start).is_some_and(|sent| sent.state == SegmentState::Resent);
             if flight.mark_lost(*start) {
                 lost = Some(lost.map_or((*start, 1), |(first, segments)| (first, segments + 1)));
                 self.counters.lost_retransmissions += u64::from(again);
+                is_lost_again |= again;
             }
         }
         let Some((offset, segments)) = lost else { return Found::Nothing };
         self.note_lost(by, offset, segments, why);
+        // Linux 6.18, tcp_fastretrans_alert(): a lost retransmission after a timeout begins fast recovery.
+        let begins = is_lost_again
+            && self.cc.state() == RecoveryState::Loss
+            && self.profile.recovery.dialects.rack == RackDialect::Linux
+            && self.answers.has_scoreboard();
         match episode {
-            LossEpisode::Current if self.may_begin_episode() => self.begin_episode(offset, None),
+            LossEpisode::Current if begins || self.may_begin_episode() => self.begin_episode(offset, None),
             LossEpisode::Current | LossEpisode::Past => {
                 // A repair with a scoreboard finds the segments by their loss marks.
                 if self.answers.has_scoreboard() {

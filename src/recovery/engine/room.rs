@@ -166,7 +166,16 @@ impl Recovery {
                 segments: segments.saturating_sub(sacked_out),
             };
         }
-        if waits { view.flight.pipe() } else { self.answers.repair.in_flight(view) }
+        if waits {
+            return view.flight.pipe();
+        }
+        let mut in_flight = self.answers.repair.in_flight(view);
+        // After a timeout too, duplicate ACKs of new data lower the amount (tcp_process_loss()).
+        if let Some(sacked_out) = self.emulated_sacks().filter(|_| view.cc.state() == RecoveryState::Loss) {
+            in_flight.bytes = in_flight.bytes.saturating_sub(sacked_out * view.smss);
+            in_flight.segments = in_flight.segments.saturating_sub(sacked_out);
+        }
+        in_flight
     }
 
     fn has_room(&self, path: &Path<'_>, len: u64) -> bool {

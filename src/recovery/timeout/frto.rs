@@ -7,7 +7,8 @@
 //! like an ACK. Without a scoreboard, it is the basic algorithm (§2.1).
 //!
 //! Profile `linux` follows Linux 6.18 instead ([`FrtoDialect::Linux`]), with and without SACK: the first ACK or SACK of an
-//! original that was sent before the timeout shows that the timeout was spurious.
+//! original that was sent before the timeout shows that the timeout was spurious. Without SACK, the ACK must not
+//! cover a retransmission too. The number of new segments follows from slow start.
 //!
 //! - Choice: the response fully restores cwnd and ssthresh. RFC 5682 leaves it open; ns-2 does the same with
 //!   spurious_response_ = 1.
@@ -84,12 +85,14 @@ impl Timeout for Frto {
             return TimeoutVerdict::Nothing;
         }
         let is_linux = is_linux(view);
-        if is_linux && self.step != Step::Idle && self.delivers_original(ack) {
+        // Without SACK, an ACK that also covers a retransmission proves nothing (tcp_clean_rtx_queue()).
+        let is_certain = view.handshake.scoreboard || !ack.any_resent;
+        if is_linux && self.step != Step::Idle && is_certain && self.delivers_original(ack) {
             return self.spurious("F-RTO of Linux: an original arrived");
         }
         match self.step {
             Step::Idle => TimeoutVerdict::Nothing,
-            Step::Retransmitted if ack.advances() => self.on_first_ack(view),
+            Step::Retransmitted if ack.advances() => self.on_first_ack(view, ack),
             // With SACK, stay in step 2.
             Step::Retransmitted if view.handshake.scoreboard || is_linux => TimeoutVerdict::Nothing,
             Step::Retransmitted => {
@@ -158,7 +161,7 @@ impl Frto {
     }
 
     /// Step 2: handles an ACK that advances.
-    fn on_first_ack(&mut self, view: &View<'_>) -> TimeoutVerdict {
+    fn on_first_ack(&mut self, view: &View<'_>, ack: &Ack) -> TimeoutVerdict {
         // Step 2a: the retransmission completed the window, so the ACK shows nothing.
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
             self.step = Step::Idle;
@@ -167,7 +170,9 @@ impl Frto {
         self.step = Step::SentNew;
         self.recovery_point = view.flight.max();
         let in_flight = view.segments(view.flight.outstanding()) - view.segments(view.flight.sacked());
-        let cwnd = in_flight + 2.0;
+        // In Linux, slow start determines their number.
+        let number = if is_linux(view) { 1.0 + view.segments(ack.delivered).max(1.0) } else { 2.0 };
+        let cwnd = in_flight + number;
         TimeoutVerdict::SendNew { cwnd, why: "F-RTO step 2b: two new segments" }
     }
 

@@ -182,6 +182,7 @@ impl Connection {
 
     fn emit_ack(&mut self, now: Instant, out: &mut Out<'_>, at: u64) {
         self.emit(now, out, at, (Flags::ACK, Ecn::NotEct), (at, at));
+        self.sender.on_bare_ack_sent(now);
     }
 
     fn emit_reset(&mut self, now: Instant, out: &mut Out<'_>) {

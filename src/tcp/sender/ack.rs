@@ -10,7 +10,7 @@ use super::Sender;
 use crate::events::Refusal;
 use crate::flight::{Acked, Amount, Delivery, Sacked, SegmentState, Sent};
 use crate::profile::recovery::Growth;
-use crate::profile::{RtoEvents, SendWindowUpdate};
+use crate::profile::{RtoEvents, SendWindowUpdate, jiffies};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
@@ -28,8 +28,10 @@ struct NewlyAcked {
     /// The segments that the ACK acknowledges cumulatively, and the segments that it SACKs.
     acked: Acked,
     sacked: Sacked,
-    /// The range of the ACK's D-SACK block, the number of segments in this range, and the number of
-    /// retransmissions among these.
+    /// It stops below SACKed data, so the receiver has reneged (Linux, FLAG_SACK_RENEGING).
+    reneges: bool,
+    /// The range of its D-SACK block, the number of segments in it, and the number of retransmissions among
+    /// these.
     dsack: Option<(u64, u64)>,
     reported: u64,
     duplicates: u64,
@@ -73,7 +75,8 @@ impl Sender {
             // duplicate.
             false => repeats && self.wnd > 0 && newly.dsack.is_none(),
         };
-        let mut ack = Ack { rtt, duplicate, repeats, ..self.ack_for_recovery(cx, segment, &newly) };
+        let reneges = newly.reneges;
+        let mut ack = Ack { rtt, duplicate, repeats, reneges, ..self.ack_for_recovery(cx, segment, &newly) };
         statistics.segments_delivered += ack.delivered.segments;
 
         // An old ACK without new information does not describe the present state of the path.
@@ -88,7 +91,10 @@ impl Sender {
             rule => rule,
         };
         self.note_lost_mtu_probe(statistics);
-        self.apply_ack_to_timer(now, rule, ack.advances());
+        match reneges {
+            true => self.await_repetition(now),
+            false => self.apply_ack_to_timer(now, rule, ack.advances()),
+        }
         Ok(())
     }
 
@@ -124,9 +130,22 @@ impl Sender {
         let (reported, duplicates) = self.count_duplicates(statistics, dsack);
         let flight_before = self.flight.outstanding();
         let acked = if number > una { self.advance(statistics, number) } else { Acked::default() };
+        let is_linux = cx.profile.timers.rto_events == RtoEvents::Linux;
+        if number > una && self.rtt.style().backoff_ends_with_progress() && !is_linux {
+            self.rtt.clear_backoff();
+        }
         self.confirm_mtu_probe(cx, now);
-        let sacked = self.process_sack_blocks(&cx.negotiated, statistics, now, segment, dsack);
-        NewlyAcked { number, una, flight_before, acked, sacked, dsack, reported, duplicates }
+        // RFC 2018 §8: the ACK stops below SACKed data, so the receiver has reneged.
+        let stops_below_sack = || self.flight.head().is_some_and(|head| head.state == SegmentState::Sacked);
+        let reneges =
+            self.has_scoreboard(&cx.negotiated) && stops_below_sack() && (number > una || !is_linux);
+        statistics.reneged += u32::from(reneges);
+        if reneges && !is_linux && self.flight.may_forget_sacks() {
+            self.forget_sacks(now);
+        }
+        let sacked = self.process_sack_blocks(&cx.negotiated, statistics, segment, dsack);
+        let reneges = reneges && is_linux;
+        NewlyAcked { number, una, flight_before, acked, sacked, reneges, dsack, reported, duplicates }
     }
 
     /// Returns the ACK for the recovery, without the RTT sample and the classification as a duplicate.
@@ -219,9 +238,6 @@ impl Sender {
         self.release_pushes();
         if self.fin.is_none() || fin_acked {
             self.buffer.shrink_if_empty();
-        }
-        if self.rtt.style().backoff_ends_with_progress() {
-            self.rtt.clear_backoff();
         }
         acked
     }
@@ -333,7 +349,6 @@ impl Sender {
         &mut self,
         negotiated: &Negotiated,
         statistics: &mut Statistics,
-        now: Instant,
         segment: &Segment<'_>,
         dsack: Option<(u64, u64)>,
     ) -> Sacked {
@@ -342,13 +357,6 @@ impl Sender {
             return newly;
         }
         let (una, max) = (self.flight.una(), self.flight.max());
-        // RFC 2018 §8: the ACK stops below SACKed data, so the receiver has reneged.
-        if self.flight.head().is_some_and(|head| head.state == SegmentState::Sacked) {
-            statistics.reneged += 1;
-            if self.flight.may_forget_sacks() {
-                self.forget_sacks(now);
-            }
-        }
         for (left, right) in segment.options.sack.as_slice() {
             let left = left.offset(self.iss, una);
             let right = right.offset(self.iss, una).map(|right| right + self.fin_behind(right));
@@ -362,6 +370,14 @@ impl Sender {
             }
         }
         newly
+    }
+
+    /// Gives a receiver that has reneged half a round trip to repeat its SACK blocks. Then the timer expires and
+    /// clears the scoreboard (Linux 6.18, tcp_check_sack_reneging()).
+    fn await_repetition(&mut self, now: Instant) {
+        const LEAST: Duration = Duration::from_millis(10);
+        let wait = (self.rtt.srtt().unwrap_or_default() / 2).max(LEAST);
+        self.rto = Some(jiffies::timer(jiffies::ticks(now) + jiffies::ticks_in(wait)));
     }
 
     /// Clears the scoreboard after the receiver reneged.
@@ -406,15 +422,21 @@ impl Sender {
         self.wl1 = seq;
         self.wl2 = acked_to;
         let has_opened = before == 0 && wnd > 0;
-        if has_opened {
+        // Linux ends probing when the next buffer fits into the window (tcp_ack_probe()).
+        let is_linux = cx.profile.sending.send_window_update == SendWindowUpdate::Linux;
+        if has_opened && (!is_linux || self.buffer_end(self.flight.max()) <= acked_to + wnd) {
             self.stop_persist();
+        }
+        // Linux retransmits refused data only when its timer expires.
+        if is_linux {
+            return true;
         }
         let includes_head =
             self.flight.head().is_some_and(|h| edge_before < h.end && h.end <= acked_to + wnd);
         if has_opened || includes_head {
             self.resend_refused(now);
         }
-        cx.profile.sending.send_window_update == SendWindowUpdate::Linux || wnd != before
+        wnd != before
     }
 
     /// Returns true if a segment is newer than the one that last updated the window.

@@ -103,7 +103,7 @@ impl Sender {
         }
         let segment = self.flight.segment_at(start)?;
         let (start, mut end) = (segment.start, segment.end);
-        let smss = self.current_smss();
+        let smss = self.resendable(cx, start);
         if end - start > smss + 1 || (end - start > smss && self.fin != Some(end - 1)) {
             end = start + smss;
             self.flight.split(start, end);
@@ -111,6 +111,14 @@ impl Sender {
             end = self.merge_with_next(start, end);
         }
         Some(Choice { start, end, kind })
+    }
+
+    /// Returns the longest retransmission at `start`. Linux limits it to the peer's window, unless that is closed
+    /// (__tcp_retransmit_skb()).
+    fn resendable(&self, cx: &Context, start: u64) -> u64 {
+        let (smss, edge) = (self.current_smss(), self.flight.una() + self.wnd);
+        let fits_window = cx.profile.sending.merges_retransmissions && start < edge;
+        if fits_window { smss.min(edge - start) } else { smss }
     }
 
     /// Merges the segment `start..end` with the following ones that fit into SMSS and into the peer's window.

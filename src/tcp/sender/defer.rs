@@ -57,6 +57,14 @@ impl Sender {
         }
     }
 
+    /// Records an ACK without data, which Linux also counts as a transmission (tcp_wstamp_ns).
+    #[inline]
+    pub(in crate::tcp) fn on_bare_ack_sent(&mut self, now: Instant) {
+        if let Some(spacing) = &mut self.spacing {
+            spacing.acked_at = now;
+        }
+    }
+
     /// Returns true if a part of a burst was sent. The rest is not paced.
     #[inline]
     pub(super) fn is_within_burst(&self) -> bool {
@@ -120,7 +128,8 @@ impl Sender {
     /// Returns true if a burst that begins now would be short, and the next ACK is near.
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
         let srtt = self.rtt.srtt().unwrap_or_default();
-        let is_recent = now - self.last_sent <= MAX_AGE;
+        let acked_at = self.spacing.as_ref().map_or(Instant::ZERO, |spacing| spacing.acked_at);
+        let is_recent = now - self.last_sent.max(acked_at) <= MAX_AGE;
         // The next ACK is the one of the first outstanding segment.
         let ack_is_near =
             self.flight.head().is_some_and(|head| head.last_sent + srtt <= now + MAX_WAIT.min(srtt / 2));

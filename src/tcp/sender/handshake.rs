@@ -144,7 +144,7 @@ impl Sender {
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_established(&mut path, &handshake);
         if recovery.paces() {
-            self.spacing = Some(Box::new(Spacing { pacer: Some(Pacer::new(now)), burst: None }));
+            self.spacing = Some(Box::new(Spacing { pacer: Some(Pacer::new(now)), ..Spacing::default() }));
         }
         self.last_sent = now;
     }

@@ -41,6 +41,7 @@ use super::socket::{Push, SocketOptions};
 use crate::flight::Flight;
 use crate::memory::{Budget, RESERVE};
 use crate::profile::Profile;
+use crate::profile::recovery::AfterIdle;
 use crate::recovery::{Path, Recovery};
 use crate::rtt::RttEstimator;
 
@@ -114,6 +115,8 @@ struct Spacing {
     /// `None`: the sender does not [`defer`](crate::profile::Profile::defers), or never had more than one
     /// segment to send.
     burst: Option<Burst>,
+    /// Time of the last ACK without data.
+    acked_at: Instant,
 }
 
 /// Whether more data is expected after the end of the written data.
@@ -183,7 +186,10 @@ impl Sender {
         data: &[u8],
         push: Push,
     ) -> usize {
-        if self.flight.is_empty() && self.buffer.end() == self.flight.max() && cx.state().is_synchronized() {
+        // In Linux, data that waits for the window does not prevent this (tcp_slow_start_after_idle_check()).
+        let may_wait = cx.profile.recovery.growth.after_idle == AfterIdle::Decay;
+        let is_idle = self.flight.is_empty() && (may_wait || self.buffer.end() == self.flight.max());
+        if is_idle && cx.state().is_synchronized() {
             let idle = now - self.last_sent;
             if idle > self.rtt.rto().get() {
                 let last_sent = self.last_sent;

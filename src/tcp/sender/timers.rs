@@ -5,7 +5,7 @@ use airwire::time::{Duration, Instant, earlier};
 use super::pacer::Pacer;
 use super::{MoreData, Sender};
 use crate::flight::SegmentState;
-use crate::profile::{UserTimeoutFrom, jiffies};
+use crate::profile::{RtoEvents, UserTimeoutFrom, jiffies};
 use crate::recovery::engine::TimerRule;
 use crate::tcp::context::Context;
 use crate::tcp::lifecycle::take_due;
@@ -291,7 +291,12 @@ impl Sender {
                 self.note_unanswered(now);
             }
             let base: Duration = self.rtt.rto().get().max(cx.profile.persist.min);
-            let wait = base * (1 << self.persist_backoff.min(20));
+            // Linux counts the timeouts of data and of probes together (icsk_backoff).
+            let of_data = match cx.profile.timers.rto_events {
+                RtoEvents::Linux => self.rtt.backoff(),
+                RtoEvents::Rfc6298 => 0,
+            };
+            let wait = base * (1 << (self.persist_backoff + of_data).min(20));
             self.persist = Some(now + wait.min(cx.profile.persist.max));
         }
     }

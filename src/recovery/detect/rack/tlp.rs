@@ -1,12 +1,15 @@
 //! The tail loss probe (RFC 8985 §7). The last segment has no successor whose SACK could reveal its loss.
 //!
-//! Choice: A probe is sent after 10 ms at the earliest, as in the first draft of TLP.
+//! Choice: A probe is sent after 10 ms at the earliest, as in the first draft of TLP. Linux adds 2 ms to two round
+//! trips instead, and counts ticks (tcp_schedule_loss_probe()).
 //!
 //! Choice: If the probe repairs a loss (§7.4.2, case 2), the window is reduced from the FlightSize when the
 //! probe was sent.
 
 use airwire::time::{Duration, Instant};
 
+use super::TIMEOUT_MIN;
+use crate::profile::jiffies;
 use crate::profile::recovery::RackDialect;
 use crate::recovery::detect::{MAX_ACK_DELAY, MIN_PATIENCE};
 use crate::recovery::{Ack, RecoveryState, View};
@@ -126,11 +129,20 @@ impl Tlp {
         if !self.may_schedule(view) {
             return;
         }
-        let mut wait = view.rtt.srtt().map_or(FIRST_PTO, |srtt| (srtt * 2).max(MIN_PATIENCE));
-        if view.flight.len() == 1 && view.rtt.srtt().is_some() {
+        let waits_for_ack = view.flight.len() == 1;
+        let mut wait = match (view.rtt.srtt(), self.dialect) {
+            (None, _) => FIRST_PTO,
+            (Some(srtt), RackDialect::Rfc8985) => (srtt * 2).max(MIN_PATIENCE),
+            (Some(srtt), RackDialect::Linux) if waits_for_ack => srtt * 2,
+            (Some(srtt), RackDialect::Linux) => srtt * 2 + TIMEOUT_MIN,
+        };
+        if waits_for_ack && view.rtt.srtt().is_some() {
             wait += MAX_ACK_DELAY;
         }
-        let pto = view.now + wait;
+        let pto = match self.dialect {
+            RackDialect::Rfc8985 => view.now + wait,
+            RackDialect::Linux => jiffies::timer(jiffies::ticks(view.now) + jiffies::ticks_in(wait)),
+        };
         self.pto = Some(rto_expiration.map_or(pto, |rto| pto.min(rto.max(view.now))));
     }
 
