@@ -6,6 +6,7 @@ use airwire::time::Instant;
 
 use super::pacer::Pacer;
 use super::{Sender, Spacing};
+use crate::profile::RtoEvents;
 use crate::recovery::{Handshake, Transmission, TransmissionKind};
 use crate::tcp::context::Context;
 use crate::tcp::statistics::Statistics;
@@ -84,7 +85,7 @@ impl Sender {
         let was_early = cx.fast_open.is_server();
         let sent = match was_early {
             true => cx.fast_open.early_syn_ack(),
-            false => self.process_ack_of_syn(statistics, segment),
+            false => self.process_ack_of_syn(cx, statistics, segment),
         };
         if !self.rtt.style().backoff_outlives_handshake() {
             self.rtt.clear_backoff();
@@ -118,10 +119,19 @@ impl Sender {
     /// Processes the ACK of our SYN and of its data. Returns when the SYN was first sent, and how often.
     fn process_ack_of_syn(
         &mut self,
+        cx: &Context,
         statistics: &mut Statistics,
         segment: &Segment<'_>,
     ) -> Option<(Instant, u16)> {
-        let sent = self.flight.head().map(|syn| (syn.first_sent, syn.transmissions));
+        // In a simultaneous open, the SYN,ACK takes the place of the SYN. Linux times it, and does not count it as a
+        // retransmission (tcp_send_synack()).
+        let is_syn_ack = cx.profile.timers.rto_events == RtoEvents::Linux
+            && !cx.lifecycle.is_passive()
+            && self.syn_timeouts == 0;
+        let sent = self.flight.head().map(|syn| match syn.transmissions {
+            2 if is_syn_ack => (syn.last_sent, 1),
+            transmissions => (syn.first_sent, transmissions),
+        });
         self.flight.on_ack(1);
         if let Some(acked) = segment.ack.offset(self.iss, 1).filter(|acked| *acked > 1) {
             self.advance(statistics, acked);
