@@ -33,7 +33,8 @@ const GIVEN_UP: usize = 10;
 const LEAST_IDENTICAL: usize = 90;
 const MOST_CUT: usize = 3;
 const LEAST_IDENTICAL_RETRANSMITTED: usize = 80;
-/// Maximum number of exchanges with unexplained differences in a full run of a new seed.
+/// Maximum number of exchanges with unexplained differences in a full run. New seeds had up
+/// to three.
 const MOST_UNEXPLAINED: usize = 8;
 
 pub(crate) struct Task {
@@ -44,7 +45,7 @@ pub(crate) struct Task {
     pub shown: Option<String>,
     /// Whether this is a full run, in which a row that explains nothing is an error.
     pub is_full: bool,
-    /// Whether every unexplained difference is an error. Otherwise they have a bound.
+    /// Whether every unexplained difference is an error. Otherwise their number has a bound.
     pub is_strict: bool,
 }
 
