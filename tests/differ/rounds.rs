@@ -33,8 +33,7 @@ const GIVEN_UP: usize = 10;
 const LEAST_IDENTICAL: usize = 90;
 const MOST_CUT: usize = 3;
 const LEAST_IDENTICAL_RETRANSMITTED: usize = 80;
-/// Maximum number of exchanges with unexplained differences in a full run. New seeds had up
-/// to three.
+/// Maximum number of exchanges with unexplained differences in a full run. New seeds had two to five.
 const MOST_UNEXPLAINED: usize = 8;
 
 pub(crate) struct Task {
@@ -163,10 +162,11 @@ impl Task {
                 }
                 _ => continue,
             };
+            let mut counted = BTreeSet::new();
             for difference in &case.differences {
                 match difference.row(&self.rows) {
                     Some(row) => {
-                        uses[row].add(case, difference);
+                        uses[row].add(case, difference, counted.insert((row, &difference.key)));
                         if matches!(self.shown.as_deref(), Some(shown) if shown == "all" || shown == self.rows[row].name())
                         {
                             eprintln!("{}", self.describe(&difference.key, &[(exchange, case, difference)]));
@@ -238,7 +238,7 @@ type Unexplained<'a> = (&'a Exchange, &'a Divergence, &'a Difference);
 /// The differences that a row explains.
 struct Uses<'a> {
     row: &'a Row,
-    /// Number of differences by key.
+    /// Number of exchanges by key.
     used: BTreeMap<&'a str, usize>,
     /// Number of exchanges that the row has cut.
     cut: usize,
@@ -249,8 +249,9 @@ impl<'a> Uses<'a> {
         Self { row, used: row.most.keys().map(|key| (key.as_str(), 0)).collect(), cut: 0 }
     }
 
-    fn add(&mut self, case: &Divergence, difference: &'a Difference) {
-        *self.used.entry(&difference.key).or_default() += 1;
+    /// Adds a difference. One exchange may repeat it many times, so only its first occurrence counts.
+    fn add(&mut self, case: &Divergence, difference: &'a Difference, is_first: bool) {
+        *self.used.entry(&difference.key).or_default() += usize::from(is_first);
         self.cut += usize::from(case.is_cut_by(difference));
     }
 

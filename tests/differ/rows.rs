@@ -28,7 +28,7 @@ struct File {
 pub(crate) struct Row {
     /// `a|b` matches one of several words, and `!a` matches if a word is absent.
     words: Vec<String>,
-    /// Maximum number of differences in a full run, by field and direction.
+    /// Maximum number of exchanges with the difference in a full run, by field and direction.
     pub(crate) most: BTreeMap<String, usize>,
     /// Whether the difference has invisible effects, so that the rest of the exchange is not compared.
     #[serde(default)]
