@@ -33,7 +33,7 @@ const GIVEN_UP: usize = 10;
 const LEAST_IDENTICAL: usize = 90;
 const MOST_CUT: usize = 3;
 const LEAST_IDENTICAL_RETRANSMITTED: usize = 80;
-/// Maximum number of exchanges with unexplained differences in a full run. New seeds had two to five.
+/// Maximum number of exchanges with unexplained differences in a full run. New seeds had up to five.
 const MOST_UNEXPLAINED: usize = 8;
 
 pub(crate) struct Task {
