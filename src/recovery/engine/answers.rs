@@ -150,7 +150,7 @@ impl Answers {
             slow_start.on_timeout();
         }
         self.repair.on_timeout(view);
-        self.window.on_timeout();
+        self.window.after_timeout();
     }
 
     /// Returns whether the repair finds holes with the SACK scoreboard.

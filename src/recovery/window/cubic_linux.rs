@@ -184,7 +184,7 @@ impl Window for CubicLinux {
     }
 
     /// bictcp_reset()
-    fn on_timeout(&mut self) {
+    fn after_timeout(&mut self) {
         let aimd = std::mem::take(&mut self.aimd);
         *self = Self { aimd, lsndtime: self.lsndtime, ..Self::default() };
     }

@@ -104,7 +104,7 @@ pub trait Window: std::fmt::Debug + Send {
     }
 
     /// Called at every timeout of the retransmission timer, after [`Self::on_loss`] if the window is reduced.
-    fn on_timeout(&mut self) {}
+    fn after_timeout(&mut self) {}
 
     /// Called before the last reduction is undone. cwnd and ssthresh still have the reduced values.
     fn on_undo(&mut self) {}
