@@ -39,6 +39,11 @@ impl<T: Default> OnDemand<T> {
         self.0.get_or_insert_default()
     }
 
+    /// Returns the result of `f` for the value, if there is one.
+    pub(crate) fn map(&self, f: impl FnOnce(&T) -> T) -> Self {
+        Self(self.0.as_deref().map(|value| Box::new(f(value))))
+    }
+
     pub(crate) fn into_inner(self) -> T {
         self.0.map_or_else(T::default, |inner| *inner)
     }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use super::connection::findings::RecentFindings;
 use super::connection::{ClockVote, Connection, Ended, Keep};
 use super::endpoints::Endpoints;
+use super::recent::Recent;
 use super::resolution::Resolution;
 use aircaptures::icmp::IcmpError;
 use aircaptures::packet::{Packet, Timestamp};
@@ -18,6 +20,8 @@ pub struct Finished {
     pub number: u64,
     /// The results.
     pub ended: Ended,
+    /// The verdict about the last seconds, if the survey [judges](crate::survey::Survey::judging_recent) them.
+    pub recent: Option<Box<RecentFindings>>,
 }
 
 /// The captured part of a connection that is still followed.
@@ -30,6 +34,8 @@ pub struct Followed {
     pub ends: [SocketAddr; 2],
     /// Data of each end in bytes: acknowledged data if the capture contains ACKs, otherwise sent data.
     pub bytes: [u64; 2],
+    /// Whether data of either end is outstanding.
+    pub has_outstanding: bool,
 }
 
 /// Selects the connections whose packets are kept as a [`Trace`](crate::trace::Trace).
@@ -99,6 +105,8 @@ pub(crate) struct Connections {
     /// Number of packets since the last pass over all connections.
     since_sweep: usize,
     resolution: Resolution,
+    /// The last seconds of each connection, if they are judged.
+    recent: Option<Recent>,
 }
 
 struct Open {
@@ -133,10 +141,16 @@ impl Connections {
             memory: 0,
             since_sweep: 0,
             resolution: Resolution::default(),
+            recent: None,
         }
     }
 
-    /// Returns the conclusion from the packet about the time since the last packet of its connection.
+    /// Also judges the last seconds of each connection that begins from now on.
+    pub(crate) fn judge_recent(&mut self) {
+        self.recent = Some(Recent::default());
+    }
+
+    /// Returns what the packet shows about the time since the last packet of its connection.
     pub(crate) fn clock_vote(&self, packet: &Packet) -> Option<ClockVote> {
         let open = self.slots[self.find(packet)?].as_ref()?;
         open.connection.clock_vote(packet)
@@ -158,9 +172,8 @@ impl Connections {
     }
 
     /// Returns the approximate memory of all open connections in bytes.
-    #[cfg(test)]
     fn memory(&self) -> usize {
-        self.memory
+        self.memory + self.recent.as_ref().map_or(0, Recent::memory)
     }
 
     /// Passes the packet to its connection. Calls `finished` with the connections that end.
@@ -175,6 +188,9 @@ impl Connections {
         let known = self.find(packet);
         let at = match known.and_then(|at| Some((at, self.slots[at].as_mut()?))) {
             Some((at, open)) if !open.connection.starts_new_connection(packet) => {
+                if let Some(recent) = &mut self.recent {
+                    recent.process(at, &open.connection, packet);
+                }
                 open.connection.process(packet);
                 if open.connection.notices_clocks() {
                     problems.record(Problem::ClocksDiffer, packet.number);
@@ -197,7 +213,7 @@ impl Connections {
             }
         };
         self.last = Some(at);
-        if self.memory > self.limits.memory && self.since_sweep >= self.share() {
+        if self.memory() > self.limits.memory && self.since_sweep >= self.share() {
             self.make_room(0, packet, problems, finished);
         }
         if self.since_sweep > self.by_ends.len().max(MIN_SWEEP) {
@@ -270,7 +286,7 @@ impl Connections {
         self.last = None;
         self.free.push(at);
         self.memory -= open.memory;
-        finished(Finished { number: open.number, ended: open.connection.finish(self.resolution.step()) });
+        finished(finish(at, *open, self.recent.as_mut(), self.resolution.step()));
     }
 
     /// Returns the open connections with their slots.
@@ -284,20 +300,32 @@ impl Connections {
             number: open.number,
             ends: open.connection.ends().both(),
             bytes: open.connection.transferred(),
+            has_outstanding: open.connection.has_outstanding(),
         })
     }
 
-    /// Returns the results for an open connection as if its last packet had been captured.
-    pub(crate) fn results_so_far(&self, ends: [SocketAddr; 2]) -> Option<Finished> {
+    fn between(&self, ends: [SocketAddr; 2]) -> Option<(usize, &Open)> {
         let at = *self.by_ends.get(&Endpoints::sorted(ends[0], ends[1]))?;
-        let open = self.slots[at].as_ref()?;
-        let ended = open.connection.clone().finish(self.resolution.step());
-        Some(Finished { number: open.number, ended })
+        Some((at, self.slots[at].as_deref()?))
+    }
+
+    /// Returns the results for an open connection as if its last packet had been captured.
+    pub(crate) fn results_so_far(&self, ends: [SocketAddr; 2]) -> Option<Ended> {
+        Some(self.between(ends)?.1.connection.clone().finish(self.resolution.step()))
+    }
+
+    /// Returns the verdict about the last seconds of an open connection before `now`.
+    pub(crate) fn recent(&self, ends: [SocketAddr; 2], now: Timestamp) -> Option<RecentFindings> {
+        let (at, open) = self.between(ends)?;
+        Some(self.recent.as_ref()?.findings(at, &open.connection, now, self.resolution.step()))
     }
 
     /// Finishes the connections that ended longer ago than `linger`.
     pub(crate) fn finish_old(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
         self.since_sweep = 0;
+        if let Some(recent) = &mut self.recent {
+            recent.forget_idle(now);
+        }
         let is_old = |connection: &Connection| {
             connection.is_over() && now.0.saturating_sub(connection.last_packet().0) > self.limits.linger
         };
@@ -318,7 +346,7 @@ impl Connections {
     fn is_full(&self) -> bool {
         // Leave a reserve, because the open connections still grow.
         let for_new = self.limits.memory - self.limits.memory / 32;
-        self.by_ends.len() >= self.limits.open || self.memory >= for_new
+        self.by_ends.len() >= self.limits.open || self.memory() >= for_new
     }
 
     fn has_room(
@@ -363,14 +391,25 @@ impl Connections {
 
     /// Finishes the remaining connections in the order of their numbers.
     pub(crate) fn finish(self, finished: &mut dyn FnMut(Finished)) {
-        let resolution = self.resolution.step();
-        let mut open: Vec<_> = self.slots.into_iter().flatten().collect();
-        open.sort_unstable_by_key(|open| open.number);
-        for open in open {
-            let Open { number, connection, .. } = *open;
-            finished(Finished { number, ended: connection.finish(resolution) });
+        let (resolution, mut recent) = (self.resolution.step(), self.recent);
+        let slots = self.slots.into_iter().enumerate();
+        let mut open: Vec<_> = slots.filter_map(|(at, open)| Some((at, open?))).collect();
+        open.sort_unstable_by_key(|(_, open)| open.number);
+        for (at, open) in open {
+            finished(finish(at, *open, recent.as_mut(), resolution));
         }
     }
+}
+
+/// Returns the results of the connection in slot `at`.
+fn finish(at: usize, open: Open, recent: Option<&mut Recent>, resolution: i64) -> Finished {
+    let Open { number, connection, .. } = open;
+    let recent = recent.map(|recent| {
+        let findings = recent.findings(at, &connection, connection.last_packet(), resolution);
+        recent.forget(at);
+        Box::new(findings)
+    });
+    Finished { number, ended: connection.finish(resolution), recent }
 }
 
 /// Number of packets of a connection between two measurements of its memory, while total memory is below half

@@ -50,6 +50,7 @@ mod endpoints;
 mod fingerprint;
 #[cfg(not(target_family = "wasm"))]
 pub mod path;
+mod recent;
 mod resolution;
 mod rtt;
 pub mod survey;

@@ -50,6 +50,18 @@ impl Rtt {
         }
     }
 
+    /// Returns statistics that begin now. The minimum remains as a sample, and so does the estimate of the timer.
+    pub(crate) fn continued(&self) -> Self {
+        let Some(min) = self.min() else { return Self::default() };
+        let Many { srtt, rttvar, .. } = match self {
+            Self::Few { .. } => self.computed(),
+            Self::Many(many) => Many { srtt: many.srtt, rttvar: many.rttvar, ..Many::default() },
+        };
+        let (samples, sum, exact) = (1, min as f64, vec![min]);
+        let many = Many { samples, min, max: min, sum, srtt, rttvar, exact, ..Many::default() };
+        Self::Many(Box::new(many))
+    }
+
     pub(crate) fn min(&self) -> Option<i64> {
         match self {
             Self::Few { samples, count, .. } => samples[..usize::from(*count)].iter().min().copied(),

@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use self::repeats::{Repeats, Verdict};
-use super::connection::{ClockVote, LONG_STEP, MIN_STEP};
+use super::connection::findings::RecentFindings;
+use super::connection::{ClockVote, Ended, LONG_STEP, MIN_STEP};
 use super::connections::{Connections, Finished, Followed, Limits, Traces};
 use super::damage::Damage;
 use aircaptures::capture::{Capture, Frame, Next};
@@ -102,6 +103,13 @@ impl Survey {
             last: Timestamp::default(),
             largest_step_back: 0.0,
         }
+    }
+
+    /// Also judges the last seconds of each connection ([`Self::recent`]), which takes more time and memory.
+    #[must_use]
+    pub fn judging_recent(mut self) -> Self {
+        self.connections.judge_recent();
+        self
     }
 
     fn take(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
@@ -323,8 +331,15 @@ impl Survey {
 
     /// Returns the results so far for the open connection between these ends. The connection is still
     /// followed. The call copies its state, including its trace if that is kept.
-    pub fn results_so_far(&self, ends: [SocketAddr; 2]) -> Option<Finished> {
+    pub fn results_so_far(&self, ends: [SocketAddr; 2]) -> Option<Ended> {
         self.connections.results_so_far(ends)
+    }
+
+    /// Returns the verdict about the last seconds of the open connection between these ends, before `now`: the
+    /// last four to eight seconds, or 20 to 40 round trips if these are longer, but at most 40 seconds. Only for a
+    /// survey that is [`judging_recent`](Self::judging_recent).
+    pub fn recent(&self, ends: [SocketAddr; 2], now: Timestamp) -> Option<RecentFindings> {
+        self.connections.recent(ends, now)
     }
 
     /// Records the number of lost frames that [`Capture::lost`] reports.

@@ -66,7 +66,7 @@ pub fn add(
     if !chosen.is_empty() {
         let traces = Traces::Among(chosen.clone());
         read(&mut Capture::open(path, filter)?, traces, &mut |finished| {
-            let Finished { number, ended } = finished;
+            let Finished { number, ended, .. } = finished;
             if let Some(traces) = ended.traces {
                 let is_largest = chosen.first() == Some(&number);
                 waterfalls.insert(number, waterfall(number, &ended.findings, &traces, is_largest));

@@ -140,7 +140,11 @@ fn live_capture_shows_busy_connection_and_its_socket() {
     let row = screen.lines().find(|line| line.contains("127.0.0.1:9000") && line.contains("bit/s"));
     assert!(row.is_some() && screen.contains("1 open, 1 with data in the last second"), "{screen}");
     let document: Value = serde_json::from_slice(&document).unwrap();
-    let sockets = &document["captures"][0]["connections"][0]["kernel"];
+    let connection = &document["captures"][0]["connections"][0];
+    assert!(screen.contains("cause now"), "{screen}");
+    // The whole connection is recent.
+    assert_eq!(connection["recent"]["verdict"], connection["verdict"]);
+    let sockets = &connection["kernel"];
     let algorithm = namespace.enter(|| fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control"));
     let algorithm = algorithm.unwrap().unwrap();
     assert_eq!(sockets[0]["congestion_control"], algorithm.trim(), "{sockets}");

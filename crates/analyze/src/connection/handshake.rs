@@ -46,6 +46,12 @@ pub(super) struct HandshakeTracker {
 }
 
 impl HandshakeTracker {
+    /// Returns the state after the handshake, without the losses in it.
+    pub(super) fn continued(&self) -> Self {
+        let syns = self.syns.map(|syn| syn.map(|syn| Syn { times: 1, ..syn }));
+        Self { syns, resets: 0, ..self.clone() }
+    }
+
     /// Updates the stage. Returns whether the connection continues after an RST.
     pub(super) fn update_stage(&mut self, packet: &Packet, from: usize) -> bool {
         if self.stage == Stage::Open {

@@ -127,11 +127,18 @@ struct Rare {
     early_echoes: EarlyEchoes,
     /// Whether the directions are known to have different clocks.
     clocks_differ: bool,
+    /// The time from which the connection is judged, if it is not judged as a whole ([`Connection::continued`]).
+    judged_from: i64,
     /// The ISN of the second SYN of each end that differs from its first SYN.
     other_isn: [Option<Seq>; 2],
 }
 
 impl Rare {
+    /// Returns the state with the counts from now on.
+    fn continued(&self) -> Self {
+        Self { copied: 0, clock_went_back: 0, ..self.clone() }
+    }
+
     fn heap(&self) -> usize {
         self.icmp.heap() + self.copies.as_ref().map_or(0, Copies::heap)
     }
@@ -175,6 +182,29 @@ impl Connection {
             turns: Turns::default(),
             path_mtu: Default::default(),
             ending: Ending::Open,
+        }
+    }
+
+    /// Returns this connection as if the capture had begun at `from`, in nanoseconds since its begin. The state of
+    /// the protocol and the minimum delays of the path are known from before.
+    pub(crate) fn continued(&self, from: i64) -> Self {
+        let mut rare = self.rare.map(Rare::continued);
+        rare.get_or_default().judged_from = from;
+        Self {
+            ends: self.ends.clone(),
+            first_packet: self.first_packet,
+            begin: self.begin,
+            now: self.now.max(from),
+            packets: 0,
+            recent: self.recent.clone(),
+            reply_delays: self.reply_delays.clone(),
+            directions: self.directions.each_ref().map(|direction| direction.continued(from)),
+            handshake: self.handshake.continued(),
+            rare,
+            server_name: ServerName::default(),
+            turns: self.turns.continued(from),
+            path_mtu: self.path_mtu.clone(),
+            ending: self.ending,
         }
     }
 
@@ -286,8 +316,7 @@ impl Connection {
 
     /// Sets `now` to the time of a packet. Returns the time since the last packet.
     fn advance_clock(&mut self, at: Timestamp) -> i64 {
-        let set_back = self.rare.get().map_or(0, |rare| rare.clock_set_back);
-        let at = at.0.saturating_sub(self.begin.0).saturating_add(set_back).min(MAX_TIME);
+        let at = self.time_of(at);
         if at < self.now {
             let rare = self.rare.get_or_default();
             rare.clock_went_back = rare.clock_went_back.saturating_add(1);
@@ -361,6 +390,38 @@ impl Connection {
         self.directions.each_ref().map(DirectionAnalysis::transferred)
     }
 
+    /// Returns whether data of either end is outstanding.
+    pub(crate) fn has_outstanding(&self) -> bool {
+        self.directions.iter().any(DirectionAnalysis::has_outstanding)
+    }
+
+    /// Returns the time of the last packet in nanoseconds since the first one.
+    pub(crate) fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// Returns the time of this packet in nanoseconds since the connection's first one.
+    pub(crate) fn time_of(&self, at: Timestamp) -> i64 {
+        let set_back = self.rare.get().map_or(0, |rare| rare.clock_set_back);
+        at.0.saturating_sub(self.begin.0).saturating_add(set_back).min(MAX_TIME)
+    }
+
+    /// Returns the time from which the connection is judged, in nanoseconds since its first packet.
+    pub(crate) fn judged_from(&self) -> i64 {
+        self.rare.get().map_or(0, |rare| rare.judged_from)
+    }
+
+    /// Returns the minimum round trip in nanoseconds, if it is known.
+    pub(crate) fn round_trip(&self) -> Option<i64> {
+        let [one, other] = self.reply_delays.each_ref().map(ReplyDelay::min);
+        Some(one?.saturating_add(other?))
+    }
+
+    /// Records that `at` has come without another packet.
+    pub(crate) fn wait_until(&mut self, at: Timestamp) {
+        self.now = self.now.max(self.time_of(at));
+    }
+
     pub(crate) fn last_packet(&self) -> Timestamp {
         Timestamp(self.begin.0.saturating_add(self.now))
     }
@@ -399,8 +460,8 @@ impl Connection {
             verdict: Verdict::default(),
             ends,
             first_packet: self.first_packet,
-            begin_unix_ns: self.begin.0,
-            seconds: self.now as f64 / 1e9,
+            begin_unix_ns: self.begin.0.saturating_add(rare.judged_from),
+            seconds: (self.now - rare.judged_from) as f64 / 1e9,
             packets: self.packets.into(),
             copies: u64::from(rare.copied),
             clock_went_back: u64::from(rare.clock_went_back),
@@ -416,21 +477,20 @@ impl Connection {
             ecn: self.handshake.uses_ecn(),
             answers: self.turns.answers(),
             turns: self.turns.findings(response_times),
-            active_seconds: self.turns.last_data_at() as f64 / 1e9,
+            active_seconds: (self.turns.last_data_at() - rare.judged_from).max(0) as f64 / 1e9,
             icmp: rare.icmp.into_findings(),
             directions: [first, second],
         };
-        findings.verdict = verdict::judge(&findings);
+        findings.verdict = verdict::judge(&findings, rare.judged_from == 0);
         Ended { findings, traces: first_trace.zip(second_trace).map(<[Trace; 2]>::from) }
     }
 
     fn context(&self, sender: usize, silence: i64) -> PacketContext {
-        let [a, b] = [self.reply_delays[0].min(), self.reply_delays[1].min()];
         PacketContext {
             at: self.now,
             silence,
             sender_reply_delay: self.reply_delays[sender].min().unwrap_or(0),
-            round_trip: a.zip(b).map(|(a, b)| a.saturating_add(b)),
+            round_trip: self.round_trip(),
             hides_sacks: self.handshake.hides_sacks(),
             peer_mss: self.directions[1 - sender].syn_mss(),
             is_answer: self.turns.is_answer(sender),

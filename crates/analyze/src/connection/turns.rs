@@ -27,6 +27,12 @@ fn micros(ns: i64) -> u32 {
 }
 
 impl Turns {
+    /// Returns the state with the waits from `at` on.
+    pub(super) fn continued(&self, at: i64) -> Self {
+        let last_data_at = self.last_data_at.max(at);
+        Self { last_data_at, last: self.last, first: self.first, ..Self::default() }
+    }
+
     /// Returns whether data of end `from` is an answer: the other end sent the last data.
     pub(super) fn is_answer(&self, from: usize) -> bool {
         self.last != Some(from as u8)

@@ -48,8 +48,8 @@ fn within(draw: &mut Stream, low: f64, high: f64) -> f64 {
     low + draw.unit() * (high - low)
 }
 
-/// A path, by its rate in kbit/s, round trip in milliseconds, queue in bytes, and another stage.
-fn path(rate: f64, rtt: f64, queue: f64, stage: &str) -> String {
+/// A path: rate in kbit/s, round trip in milliseconds, queue in bytes, and another stage.
+pub(crate) fn path(rate: f64, rtt: f64, queue: f64, stage: &str) -> String {
     let delay = rtt * 500.0;
     format!(
         "schema = 1\n[[stage]]\nkind = \"link\"\nname = \"wire\"\n\

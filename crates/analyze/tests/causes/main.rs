@@ -3,6 +3,7 @@
 //! The thresholds were tuned with the seeds below [`HELD_OUT`] only.
 
 mod cases;
+mod recent;
 mod transfer;
 
 use std::collections::BTreeMap;

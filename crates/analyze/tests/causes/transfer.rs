@@ -27,6 +27,8 @@ pub(crate) enum Pattern {
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub scenario: String,
+    /// The path changes at this time into this one.
+    pub later: Option<(Duration, String)>,
     pub pattern: Pattern,
     /// The server's recipe.
     pub recipe: &'static str,
@@ -51,6 +53,7 @@ impl Transfer {
     pub(crate) fn over(scenario: String) -> Self {
         Self {
             scenario,
+            later: None,
             pattern: Pattern::Bulk(usize::MAX),
             recipe: "linux",
             send_buffer: None,
@@ -69,6 +72,11 @@ impl Transfer {
     /// Runs the transfer. Returns the captures at the server and at the client.
     pub(crate) fn run(&self, seed: u64) -> [Vec<u8>; 2] {
         let mut run = Run::new(self, seed);
+        if let Some((at, scenario)) = &self.later {
+            run.to(Instant::ZERO + *at);
+            let scenario = Scenario::parse(scenario, "later").unwrap();
+            run.path = scenario.build(Some(seed + 1), Recording::Off, false).unwrap();
+        }
         run.to(Instant::ZERO + self.lasts);
         run.taps.map(InMemory::into_octets)
     }

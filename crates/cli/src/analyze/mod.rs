@@ -213,7 +213,8 @@ impl Analyze {
         }
         output.begin_live(clock.now(), self.quiet);
         let mut end = self.time.map(|time| clock.now() + time);
-        let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });
+        let mut survey =
+            Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() }).judging_recent();
         let mut next_cleanup = clock.now() + CLEANUP_INTERVAL;
         let mut frames_since_check = 0;
         loop {
@@ -240,8 +241,9 @@ impl Analyze {
             }
             if next_cleanup <= now {
                 next_cleanup = now + CLEANUP_INTERVAL;
-                survey.finish_old(wall(&clock, now), &mut |finished| output.take(finished));
-                output.update_live(now, &survey);
+                let wall = wall(&clock, now);
+                survey.finish_old(wall, &mut |finished| output.take(finished));
+                output.update_live(now, wall, &survey);
             }
         }
         if let Some(descriptor) = capture.descriptor() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use aircaptures::packet::Timestamp;
 use airtcp_analyze::connection::findings::{
-    Cause, ConnectionFindings, DirectionFindings, HandshakeOutcome, RttOf,
+    Cause, ConnectionFindings, DirectionFindings, HandshakeOutcome, RecentFindings, RttOf,
 };
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_analyze::survey::{Survey, Totals};
@@ -125,6 +125,9 @@ struct Findings {
     /// The sockets of both ends on this machine, after a capture on an interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<[Option<KernelSocket>; 2]>,
+    /// The verdict about the last seconds, after a capture on an interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recent: Option<Box<RecentFindings>>,
 }
 
 #[derive(Serialize)]
@@ -208,8 +211,9 @@ impl Output {
         self.live = Some(Live { table: LiveTable::new(is_shown), rates, sockets });
     }
 
-    /// Asks the kernel about the busiest connections and draws them. Called once per second.
-    pub(super) fn update_live(&mut self, now: Instant, survey: &Survey) {
+    /// Asks the kernel about the busiest connections and draws them. Called once per second. `wall` is the time of
+    /// the capture's clock.
+    pub(super) fn update_live(&mut self, now: Instant, wall: Timestamp, survey: &Survey) {
         let Some(live) = &mut self.live else { return };
         let (busy, open) = live.rates.update(now, survey.followed());
         live.sockets.update(&busy);
@@ -220,7 +224,7 @@ impl Output {
                 options.only.is_none_or(|only| only == number)
                     && options.selection.wants(findings, first, zone)
             };
-            table.draw(&busy, open, survey, &live.sockets, wants);
+            table.draw(&busy, open, survey, wall, &live.sockets, wants);
         }
     }
 
@@ -249,7 +253,7 @@ impl Output {
         }
         let resent = finished.ended.traces.filter(|_| self.options.resent);
         let resent = resent.map(|traces| traces.each_ref().map(resent::of));
-        let findings = Findings { all: finished.ended.findings, resent, kernel };
+        let findings = Findings { all: finished.ended.findings, resent, kernel, recent: finished.recent };
         self.error = self.keep(number, findings).err();
     }
 

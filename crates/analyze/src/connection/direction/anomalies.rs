@@ -101,6 +101,21 @@ pub(super) struct Anomalies {
 }
 
 impl Anomalies {
+    /// Returns the state with the counts from `at` on.
+    pub(super) fn continued(&self, at: i64) -> Self {
+        Self {
+            recent: self.recent.clone(),
+            timeout_recovered: self.timeout_recovered,
+            timeout_proofs: self.timeout_proofs.clone(),
+            newest_arrived: self.newest_arrived,
+            oldest_overtaken: self.oldest_overtaken,
+            after_ack: self.after_ack.clone(),
+            uncaptured: self.uncaptured.clone(),
+            outages: self.outages.continued(at),
+            ..Self::default()
+        }
+    }
+
     /// Adds a retransmission to `recent`, and returns its index.
     pub(super) fn remember(&mut self, retransmission: Retransmission) -> usize {
         if self.recent.len() == REMEMBERED {

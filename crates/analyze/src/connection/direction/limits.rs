@@ -106,6 +106,12 @@ struct Period {
 }
 
 impl LimitTimes {
+    /// Returns the state with the times from `at` on.
+    pub(super) fn continued(&self, at: i64) -> Self {
+        let period = self.period.clone().map(|period| Period { since: period.since.max(at), ..period });
+        Self { period, ..Self::default() }
+    }
+
     pub(super) fn start(&mut self, at: i64) {
         self.period.get_or_insert(Period { since: at, limit: Limit::Network, flight: 0 });
     }

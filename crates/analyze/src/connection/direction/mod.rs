@@ -55,10 +55,9 @@ use self::recovery::Recovery;
 use self::round_trips::RoundTrips;
 use self::rounds::Rounds;
 use self::series::Series;
-use super::congestion::{Observed, identify};
 use super::findings::{
-    AckFindings, CapturePoint, CongestionControlFindings, CongestionFindings, DirectionFindings, Evidence,
-    Marks, PartialAcks, RttOf, SenderFindings, WindowFindings,
+    AckFindings, CapturePoint, CongestionFindings, DirectionFindings, Evidence, Marks, PartialAcks, RttOf,
+    SenderFindings, WindowFindings,
 };
 use crate::compact::{ALLOCATOR_OVERHEAD, CompactOption, OnDemand};
 use crate::resolution::greatest_common_divisor;
@@ -244,6 +243,29 @@ impl DirectionAnalysis {
         Self { trace: trace.map(Box::new), ..Self::default() }
     }
 
+    /// Returns the state of the data in flight, with the evidence from `at` on.
+    pub(super) fn continued(&self, at: i64) -> Self {
+        Self {
+            numbering: self.numbering.clone(),
+            flight: self.flight.clone(),
+            recovery: self.recovery.clone(),
+            dupacks: self.dupacks,
+            sent_on_dupacks: self.sent_on_dupacks,
+            window: self.window.continued(),
+            ack_times: self.ack_times.clone(),
+            ack_is_answered: self.ack_is_answered,
+            sizes: self.sizes.clone(),
+            ip_ids: self.ip_ids.clone(),
+            limits: self.limits.continued(at),
+            rtt: self.rtt.continued(),
+            rounds: self.rounds.continued(),
+            initial_flight: InitialFlight { is_complete: true, ..InitialFlight::default() },
+            anomalies: self.anomalies.map(|anomalies| anomalies.continued(at)),
+            round_trips: self.round_trips.as_ref().map(|found| Box::new(found.continued(at))),
+            ..Self::default()
+        }
+    }
+
     // ----- sequence numbers -----
 
     /// Initializes the numbering from a packet of either end.
@@ -298,6 +320,11 @@ impl DirectionAnalysis {
 
     pub(super) fn una(&self) -> u64 {
         self.flight.una().unwrap_or(0)
+    }
+
+    /// Returns whether data is neither acknowledged nor SACKed, as far as the capture shows.
+    pub(super) fn has_outstanding(&self) -> bool {
+        self.has_acks() && self.flight.is_outstanding()
     }
 
     /// Returns the end of the data sent so far.
@@ -560,26 +587,5 @@ impl DirectionAnalysis {
                 CongestionFindings::default()
             },
         }
-    }
-
-    /// Names the congestion control from a capture at the sender, or from one at the receiver with timestamps.
-    fn congestion_control(&self, rtt_of: RttOf, flight_is_known: bool) -> CongestionControlFindings {
-        let Some(round_trips) = &self.round_trips else { return CongestionControlFindings::default() };
-        let is_visible = match rtt_of {
-            RttOf::RoundTrip => flight_is_known,
-            RttOf::ReceiverDelay => round_trips.has_delays(),
-            RttOf::PartOfRoundTrip | RttOf::Unknown => false,
-        };
-        if !is_visible {
-            return CongestionControlFindings::default();
-        }
-        let has_initial = self.numbering.syn_seen && self.initial_flight.segments > 0;
-        identify(&Observed {
-            rounds: round_trips.windows(),
-            segment: self.path_segment(),
-            initial_segments: (has_initial && flight_is_known).then_some(self.initial_flight.segments.into()),
-            syn_is_ecn_capable: self.syn_is_ecn_capable,
-            at_sender: rtt_of == RttOf::RoundTrip,
-        })
     }
 }

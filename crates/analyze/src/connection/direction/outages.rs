@@ -26,6 +26,11 @@ pub(super) struct Outages {
 }
 
 impl Outages {
+    /// Returns the state with the silences from `at` on.
+    pub(super) fn continued(&self, at: i64) -> Self {
+        Self { timeouts: self.timeouts, heard_at: self.heard_at.max(at), ..Self::default() }
+    }
+
     /// Records a timeout. The last packet of the other end arrived at `heard_at`.
     pub(super) fn timed_out(&mut self, heard_at: CompactOption) {
         if self.timeouts == 0 {

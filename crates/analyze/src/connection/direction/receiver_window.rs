@@ -35,6 +35,13 @@ pub(super) struct WindowChange {
 }
 
 impl ReceiverWindow {
+    /// Returns the state with the largest and the smallest window from now on.
+    pub(super) fn continued(&self) -> Self {
+        let shift = if let Scale::Shift(shift) = self.scale { shift } else { 0 };
+        let window = self.in_header.map_or(0, |window| u32::from(window) << shift);
+        Self { max: window, min: window, ..self.clone() }
+    }
+
     /// Records the window of a packet that acknowledges everything up to `ack`.
     pub(super) fn update(&mut self, packet: &Packet, ack: u64) -> WindowChange {
         let shift = match self.scale {

@@ -29,6 +29,12 @@ struct Growth {
 const SLOW_START_GROWTH: f64 = 1.2;
 
 impl Rounds {
+    /// Returns the state with the maximum flight from now on.
+    pub(super) fn continued(&self) -> Self {
+        let growth = Growth { has_ended: true, ..Growth::default() };
+        Self { max: self.current, growth, ..self.clone() }
+    }
+
     pub(super) fn flight(&mut self, bytes: u32) {
         self.current = self.current.max(bytes);
         self.max = self.max.max(bytes);

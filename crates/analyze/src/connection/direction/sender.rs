@@ -1,7 +1,9 @@
 //! Counts evidence of how a sender recovers from losses: its reaction to partial ACKs, timeouts and duplicate
-//! ACKs.
+//! ACKs. Names its congestion control.
 
-use crate::connection::findings::{AfterTimeout, Evidence, PartialAcks};
+use super::DirectionAnalysis;
+use crate::connection::congestion::{Observed, identify};
+use crate::connection::findings::{AfterTimeout, CongestionControlFindings, Evidence, PartialAcks, RttOf};
 
 /// Counts of events that distinguish senders.
 #[derive(Clone, Debug, Default)]
@@ -57,5 +59,32 @@ impl SenderEvidence {
             (yes, no) if yes >= no => Evidence::Yes,
             _ => Evidence::No,
         }
+    }
+}
+
+impl DirectionAnalysis {
+    /// Names the congestion control from a capture at the sender, or from one at the receiver with timestamps.
+    pub(super) fn congestion_control(
+        &self,
+        rtt_of: RttOf,
+        flight_is_known: bool,
+    ) -> CongestionControlFindings {
+        let Some(round_trips) = &self.round_trips else { return CongestionControlFindings::default() };
+        let is_visible = match rtt_of {
+            RttOf::RoundTrip => flight_is_known,
+            RttOf::ReceiverDelay => round_trips.has_delays(),
+            RttOf::PartOfRoundTrip | RttOf::Unknown => false,
+        };
+        if !is_visible {
+            return CongestionControlFindings::default();
+        }
+        let has_initial = self.numbering.syn_seen && self.initial_flight.segments > 0;
+        identify(&Observed {
+            rounds: round_trips.windows(),
+            segment: self.path_segment(),
+            initial_segments: (has_initial && flight_is_known).then_some(self.initial_flight.segments.into()),
+            syn_is_ecn_capable: self.syn_is_ecn_capable,
+            at_sender: rtt_of == RttOf::RoundTrip,
+        })
     }
 }

@@ -28,6 +28,15 @@ pub struct Verdict {
     pub also: Vec<Cause>,
 }
 
+/// The verdict about the last seconds of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RecentFindings {
+    /// The length of this time.
+    pub seconds: f64,
+    /// The reason why the connection was not faster in this time.
+    pub verdict: Verdict,
+}
+
 /// How certain a verdict is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -40,13 +40,15 @@ pub(super) struct Facts<'a> {
     pub(super) round_trip: f64,
     pub(super) segment: u32,
     pub(super) has_acks: bool,
+    /// Whether the findings include the start of the transfer.
+    pub(super) has_start: bool,
     /// Retransmitted packets that were necessary.
     pub(super) lost: u64,
 }
 
 impl<'a> Facts<'a> {
     /// Returns the facts about the direction with more data. `None` without data.
-    pub(super) fn new(findings: &'a ConnectionFindings) -> Option<Self> {
+    pub(super) fn new(findings: &'a ConnectionFindings, has_start: bool) -> Option<Self> {
         let [first, second] = &findings.directions;
         let direction = usize::from(second.sent_bytes > first.sent_bytes);
         let data = &findings.directions[direction];
@@ -70,6 +72,7 @@ impl<'a> Facts<'a> {
             round_trip,
             segment: data.sender.longest_segment_bytes.max(1),
             has_acks: data.acks.packets > 0,
+            has_start,
             lost: found.packets.saturating_sub(found.spurious.packets),
         })
     }

@@ -67,8 +67,8 @@ impl Candidate {
     }
 }
 
-/// Returns the verdict about a connection.
-pub(super) fn judge(findings: &ConnectionFindings) -> Verdict {
+/// Returns the verdict about a connection. `has_start` is false if the findings are only about its last seconds.
+pub(super) fn judge(findings: &ConnectionFindings, has_start: bool) -> Verdict {
     if findings.handshake.outcome.has_failed() {
         let cause = match findings.handshake.outcome {
             HandshakeOutcome::Refused => Cause::HandshakeRefused,
@@ -77,7 +77,7 @@ pub(super) fn judge(findings: &ConnectionFindings) -> Verdict {
         let candidate = Candidate::new(cause, 1.0).evidence([findings.first_packet]);
         return verdict(findings, None, candidate, &[]);
     }
-    let Some(facts) = Facts::new(findings) else { return without_data(findings) };
+    let Some(facts) = Facts::new(findings, has_start) else { return without_data(findings) };
     if let Some(stopped) = stopped(&facts) {
         return verdict(findings, Some(&facts), stopped, &[]);
     }

@@ -203,7 +203,7 @@ fn policed(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
 /// Returns whether the transfer took about as many round trips as slow start needs for its data.
 fn is_slow_start(facts: &Facts<'_>) -> bool {
     let data = facts.data;
-    if data.retransmissions.packets > 0 || facts.round_trip <= 0.0 {
+    if !facts.has_start || data.retransmissions.packets > 0 || facts.round_trip <= 0.0 {
         return false;
     }
     // At the receiver, the first round trip is over when the data arrives.

@@ -70,6 +70,12 @@ pub(super) struct OneWayDelay {
 }
 
 impl OneWayDelay {
+    /// Returns the state with the same minimum, or without one if the clocks may soon have drifted too far.
+    pub(super) fn continued(&self, at: i64) -> Self {
+        let is_old = self.first.is_some_and(|(_, began)| at - began > MAX_AGE / 2);
+        if is_old { Self::default() } else { self.clone() }
+    }
+
     /// Returns whether any packet had a timestamp.
     pub(super) fn is_known(&self) -> bool {
         self.first.is_some()

@@ -259,6 +259,30 @@ impl RoundTrips {
         }
     }
 
+    /// Returns the state with the evidence from `at` on.
+    pub(super) fn continued(&self, at: i64) -> Self {
+        let [data, acks] = &self.one_way;
+        Self {
+            round: Round { began: self.round.began.max(at), ..self.round.clone() },
+            previous_flight: self.previous_flight,
+            history: self.history.clone(),
+            delayed_history: self.delayed_history.clone(),
+            unechoed: self.unechoed,
+            newest_tsval: self.newest_tsval,
+            min_echo: self.min_echo,
+            one_way: [data.continued(at), acks.continued(at)],
+            last_sent: self.last_sent,
+            last_is_short: self.last_is_short,
+            last_is_pushed: self.last_is_pushed,
+            recent_queue: self.recent_queue,
+            last_delay: self.last_delay,
+            max_delay: self.max_delay,
+            last_rtt: self.last_rtt,
+            ack_ids: AckIds { last: self.ack_ids.last, ..AckIds::default() },
+            ..Self::new(at, self.first_byte, self.round.end, at)
+        }
+    }
+
     pub(super) fn heap(&self) -> usize {
         let history = self.history.as_ref().map_or(0, |history| size_of_val(&**history) + ALLOCATOR_OVERHEAD);
         let delayed =
