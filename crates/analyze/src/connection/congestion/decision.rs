@@ -23,6 +23,8 @@ const SMALL_ERROR: f64 = 0.5;
 const MIN_ROUNDS: u32 = 24;
 /// Minimum growth in segments that shows a congestion control without a loss.
 const MIN_GROWN: f64 = 10.0;
+/// The smallest difference of two errors that counts: more than the handicap of a model.
+const MIN_MARGIN: f64 = 0.12;
 /// Maximum number of names to choose from.
 const MAX_NAMES: usize = 3;
 /// The amount by which Hybla's small initial window reduces its error.
@@ -130,7 +132,7 @@ fn by_replay(replay: &Replay, scores: &[Score], at_sender: bool) -> CongestionCo
     }
     // Models are inexact, and few samples scatter.
     let samples = f64::from(losses) + f64::from(rounds) / 10.0;
-    let margin = 0.04 + 0.3 * best.error + 0.4 / samples.max(1.0).sqrt();
+    let margin = (0.04 + 0.3 * best.error + 0.4 / samples.max(1.0).sqrt()).max(MIN_MARGIN);
     // Without losses, only the growth is known.
     let margin = margin + if losses == 0 { 0.2 } else { 0.0 } + if at_sender { 0.0 } else { 0.2 };
     let near: Vec<_> = scores.iter().filter(|score| score.error <= best.error + margin).collect();

@@ -10,12 +10,17 @@ use crate::connection::findings::CongestionControl;
 const CUBIC_C: f64 = 0.4;
 const BIC_LOW_WINDOW: f64 = 14.0;
 const BIC_MAX_INCREMENT: f64 = 16.0;
-const BIC_MIN_INCREMENT: f64 = 0.5;
+/// Steps in which the growth of a round trip is computed.
+const BIC_STEPS: u32 = 4;
+/// Factor between two assumptions about the longest queueing delay, which Illinois never forgets.
+const ILLINOIS_EXCESS: f64 = 1.3;
 const ILLINOIS_MIN_WINDOW: f64 = 15.0;
 const VEGAS: [f64; 2] = [2.0, 4.0];
 const YEAH_MAX_QUEUE: f64 = 80.0;
 const NV_PAD: f64 = 10.0;
 const NV_BAND: f64 = 5.0;
+/// Seconds. Linux chooses each period between 3.75 and 6.25 s at random.
+const NV_PERIOD: f64 = 5.0;
 /// HighSpeed TCP (RFC 3649, appendix B): up to which window which fraction is removed at a loss.
 const HIGHSPEED: [(f64, f64); 20] = [
     (38.0, 0.50),
@@ -124,6 +129,12 @@ pub(super) struct State {
     a: f64,
     b: f64,
     c: f64,
+    nv: Nv,
+    /// The queue a round trip before `b`, in YeAH.
+    queue_before: f64,
+    /// Ratio of the longest queueing delay that Illinois has seen to the longest one in the rounds, which do not
+    /// include recoveries and delays in the sender. It never decreases.
+    excess: f64,
 }
 
 /// One congestion control.
@@ -150,7 +161,7 @@ pub(super) const MODELS: &[Model] = &[
     model(CongestionControl::HTcp, 0.1, htcp_learn, htcp, htcp_loss),
     model(CongestionControl::Hybla, 0.1, nothing, hybla, halve),
     model(CongestionControl::Illinois, 0.0, illinois_learn, illinois, illinois_loss),
-    model(CongestionControl::Nv, 0.1, nothing, nv, nv_loss),
+    model(CongestionControl::Nv, 0.1, nv_learn, nv, nv_loss),
     model(CongestionControl::Scalable, 0.0, nothing, scalable, scalable_loss),
     model(CongestionControl::Vegas, 0.1, nothing, vegas, halve),
     model(CongestionControl::Veno, 0.05, nothing, veno, veno_loss),
@@ -195,10 +206,12 @@ pub(super) fn description(name: CongestionControl) -> &'static str {
 }
 
 impl State {
-    /// Returns the state with the other window before the last loss.
+    /// Returns the state with the other window before the last loss, or with a longer queueing delay.
     pub(super) fn alternative(&mut self) -> Option<Self> {
-        let max = self.other_max.take()?;
-        Some(Self { max, ..*self })
+        if let Some(max) = self.other_max.take() {
+            return Some(Self { max, ..*self });
+        }
+        (self.excess > 0.0).then_some(Self { excess: self.excess * ILLINOIS_EXCESS, ..*self })
     }
 }
 
@@ -262,28 +275,48 @@ fn cubic_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
     [window * 0.7; 2]
 }
 
-/// Xu, Harfoush and Rhee 2004, with the integer arithmetic of Linux.
+/// Xu, Harfoush and Rhee 2004, with the integer arithmetic of Linux. An increment needs fewer segments, the more an
+/// ACK covers.
 fn bic(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
-    let per_round = if window <= BIC_LOW_WINDOW {
-        1.0
-    } else if window < state.max {
-        let step = ((state.max - window) / 4.0).floor();
-        if step <= 1.0 { BIC_MIN_INCREMENT } else { step.min(BIC_MAX_INCREMENT) }
-    } else if window < state.max + 4.0 {
-        BIC_MIN_INCREMENT
-    } else if window < state.max + 48.0 {
-        (window - state.max) / 3.0
-    } else {
-        BIC_MAX_INCREMENT
-    };
-    let per_round = if state.max == 0.0 { per_round.max(window / 20.0) } else { per_round };
     // The ACK that ends a recovery covers a whole window, and counts as much as the round trip after it.
     let twice = if path.rounds_since_loss == 0.0 && window > BIC_LOW_WINDOW { 2.0 } else { 1.0 };
-    per_round * twice * round.acked / window
+    let per_ack = (round.acked / round.acks.max(1.0)).max(1.0);
+    let mut end = window;
+    for _ in 0..BIC_STEPS {
+        end += twice * round.acked / f64::from(BIC_STEPS) / bic_increment_after(state, end.floor(), per_ack);
+    }
+    end - window
+}
+
+/// Returns the number of segments after which the window grows by one.
+fn bic_increment_after(state: &State, window: f64, per_ack: f64) -> f64 {
+    let above = window - state.max;
+    let count = if window <= BIC_LOW_WINDOW {
+        return window.max(1.0);
+    } else if above < 0.0 {
+        match (-above / 4.0).floor() {
+            step if step > BIC_MAX_INCREMENT => window / BIC_MAX_INCREMENT,
+            step if step <= 1.0 => window * 5.0,
+            step => window / step,
+        }
+    } else if above < 4.0 {
+        window * 5.0
+    } else if above < 48.0 {
+        window * 3.0 / above
+    } else {
+        window / BIC_MAX_INCREMENT
+    };
+    let count = if state.max == 0.0 { count.min(20.0) } else { count };
+    (count.floor() / per_ack).floor().max(1.0)
 }
 
 fn bic_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    state.max = if window < state.max { window * 0.9 } else { window };
+    let (full, reduced) = (window, (window * 0.9).floor());
+    let is_ambiguous = (window - state.max).abs() <= 1.0;
+    (state.max, state.other_max) = match window < state.max {
+        true => (reduced, Some(if is_ambiguous { full } else { reduced - 1.0 })),
+        false => (full, Some(if is_ambiguous { reduced } else { full - 1.0 })),
+    };
     // The flight may exceed the window by one segment.
     [
         if window <= BIC_LOW_WINDOW + 1.5 { window / 2.0 } else { window * 0.8 },
@@ -341,12 +374,14 @@ fn hybla(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     (2.0 * rho * rho / window).floor() / 128.0 * round.acks
 }
 
-/// Liu, Başar and Srikant 2008. `a` is α, and `b` is β. `c` counts the round trips with a short queue since there
-/// was a longer one, from 1.
+/// Liu, Başar and Srikant 2008. `a` is α, and `b` the queueing delay as a share of the longest one in the rounds.
+/// `c` counts the round trips with a short queue since there was a longer one, from 1.
 fn illinois_learn(state: &mut State, path: &Path, window: f64) {
-    let (most, queue) = (path.max_rtt() - path.base_rtt, path.last.mean_rtt - path.base_rtt);
+    let queue = path.last.mean_rtt - path.base_rtt;
+    state.excess = state.excess.max(1.0);
+    let most = (path.max_rtt() - path.base_rtt) * state.excess;
     if window < ILLINOIS_MIN_WINDOW {
-        (state.a, state.b) = (1.0, 0.5);
+        state.a = 1.0;
         return;
     }
     let short = most / 100.0;
@@ -359,14 +394,12 @@ fn illinois_learn(state: &mut State, path: &Path, window: f64) {
     } else {
         state.c += 1.0;
     }
-    let [least, highest] = [most / 10.0, most * 0.8];
-    state.b = if queue <= least {
-        0.125
-    } else if queue >= highest || highest <= least {
-        0.5
-    } else {
-        0.125 + 0.375 * (queue - least) / (highest - least)
-    };
+    state.b = if most > 0.0 { (queue * state.excess / most).max(0.0) } else { 0.0 };
+}
+
+/// Returns the part of the window that a loss removes, for the queueing delay as a share of the longest one.
+fn illinois_beta(share: f64) -> f64 {
+    0.125 + 0.375 * ((share - 0.1) / 0.7).clamp(0.0, 1.0)
 }
 
 fn illinois(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
@@ -374,12 +407,18 @@ fn illinois(state: &mut State, path: &Path, window: f64, round: &Measured) -> f6
     let mut next = *state;
     illinois_learn(&mut next, path, window);
     let alpha = next.a;
-    alpha * round.acked / window
+    // The window grows after whole ACKs, and what exceeds the increment is not counted.
+    let per_ack = (round.acked / round.acks.max(1.0)).max(1.0);
+    let acks = (window / (alpha * per_ack)).ceil().max(1.0);
+    round.acks / acks * (acks * per_ack * alpha / window).floor().max(1.0)
 }
 
 fn illinois_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    let beta = if state.b > 0.0 { state.b } else { 0.5 };
-    [window * (1.0 - beta); 2]
+    if window < ILLINOIS_MIN_WINDOW || state.excess == 0.0 {
+        return [window * 0.5; 2];
+    }
+    [state.excess, state.excess * ILLINOIS_EXCESS]
+        .map(|excess| window * (1.0 - illinois_beta(state.b / excess)))
 }
 
 fn scalable(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
@@ -393,7 +432,7 @@ fn scalable_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
 
 /// Brakmo and Peterson 1995.
 fn vegas(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
-    let queue = window * (round.min_rtt - path.base_rtt).max(0.0) / path.base_rtt.max(1e-6);
+    let queue = (window * (round.min_rtt - path.base_rtt).max(0.0) / path.base_rtt.max(1e-6)).floor();
     if queue > VEGAS[1] {
         -1.0
     } else if queue < VEGAS[0] {
@@ -431,7 +470,7 @@ fn westwood_loss(_: &mut State, path: &Path, _: f64) -> [f64; 2] {
 /// is the window that Reno would have (`reno_count`), and `c` counts the round trips with a short queue.
 fn yeah_learn(state: &mut State, path: &Path, window: f64) {
     let (queue, is_reno) = yeah_queue(path, window, &path.last);
-    state.b = queue;
+    (state.b, state.queue_before) = (queue, state.b);
     if is_reno {
         state.a += 1.0;
         state.max = if state.max <= 2.0 { (window / 2.0).max(2.0) } else { state.max + 1.0 };
@@ -460,32 +499,65 @@ fn yeah(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
 }
 
 fn yeah_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    let reduced = window - state.b.min(window / 2.0).max(window / 8.0);
+    let without = |queue: f64| window - queue.min(window / 2.0).max(window / 8.0);
+    let reduced = without(state.b);
     (state.max, state.c) = ((state.max / 2.0).max(2.0), 0.0);
     if state.a > 18.0 {
         [window / 2.0; 2]
     } else if state.a >= 14.0 {
         [window / 2.0, reduced]
     } else {
-        [reduced; 2]
+        // YeAH's round trips may begin earlier than the rounds.
+        [reduced, without(state.b.min(state.queue_before))]
     }
 }
 
-/// TCP-NV (Linux). It decides after several round trips, depending on the number of ACKs, so near its target the
-/// window may also stay as it is.
-fn nv(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
-    let rtt = (round.mean_rtt + round.min_rtt) / 2.0;
-    let most = window * path.base_rtt / rtt.max(path.base_rtt).max(1e-6) + NV_PAD;
-    if window < most - NV_BAND {
-        round.acked / window
-    } else if window <= most + NV_BAND {
-        0.0
-    } else {
+/// The variables of TCP-NV.
+#[derive(Clone, Copy, Debug, Default)]
+struct Nv {
+    /// The minimum RTT that it uses, and the one of the current period, which ends at `period_end`.
+    min_rtt: f64,
+    next_min_rtt: f64,
+    period_end: f64,
+    /// RTT samples since the last loss, after which the window may grow only when the RTTs have shown no queue.
+    samples: f64,
+    may_grow: bool,
+}
+
+/// Returns the RTT that TCP-NV compares: a short moving average, of which the lowest value decides.
+fn nv_rtt(round: &Measured) -> f64 {
+    (round.mean_rtt + round.min_rtt) / 2.0
+}
+
+/// TCP-NV (Linux). It measures the minimum RTT again every five seconds, so the window rises slowly with its own queue.
+fn nv_learn(state: &mut State, path: &Path, _: f64) {
+    let nv = &mut state.nv;
+    let (rtt, at) = (nv_rtt(&path.last), path.last.ended);
+    let least = |known: f64| if known > 0.0 { known.min(rtt) } else { rtt };
+    (nv.min_rtt, nv.next_min_rtt) = (least(nv.min_rtt), least(nv.next_min_rtt));
+    if nv.period_end == 0.0 {
+        nv.period_end = at + NV_PERIOD;
+    } else if at >= nv.period_end {
+        (nv.min_rtt, nv.next_min_rtt, nv.period_end) = (nv.next_min_rtt, 0.0, at + NV_PERIOD);
+    }
+}
+
+/// The window grows or shrinks only outside of a band, because it is compared with the lowest of several RTTs, and a
+/// decision needs 20 or 60 of them.
+fn nv(state: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
+    let nv = &mut state.nv;
+    let rtt = nv_rtt(round).max(1e-6);
+    nv.samples += round.acks;
+    let most = window * (nv.min_rtt / rtt).min(1.0) + NV_PAD;
+    if window > most + NV_BAND {
         let rounds = (60.0 / round.acks.max(1.0)).max(2.0);
-        -(window - most) * 0.3 / rounds
+        return -((window - most) * 0.3).max(2.0) / rounds;
     }
+    nv.may_grow |= window < most - 2.0 && nv.samples >= 20.0;
+    if nv.may_grow && window < most - NV_BAND { round.acked / window.max(4.0) } else { 0.0 }
 }
 
-fn nv_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
+fn nv_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    state.nv = Nv::default();
     [window * 0.8; 2]
 }

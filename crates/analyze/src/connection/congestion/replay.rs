@@ -12,11 +12,15 @@ const MIN_FALLING_WINDOW: f64 = 5.0;
 const HORIZON: usize = 10;
 /// Minimum number of rounds between losses that show growth.
 const MIN_ROUNDS: usize = 4;
+/// Ratio of the errors with two states from which the alternative one is used.
+const CLEARLY_BETTER: f64 = 0.6;
 /// Upper bound of a single error.
 pub(super) const MAX_ERROR: f64 = 4.0;
 /// Growth per round that is slow start, and the window that slow start exceeds.
 const SLOW_START_GROWTH: f64 = 1.25;
 const INITIAL_WINDOW: f64 = 10.5;
+/// Growth per round above which its time is uncertain.
+const FAST_GROWTH: f64 = 1.1;
 /// Ratio of the windows of two rounds that is a fall.
 const FALL: f64 = 0.86;
 const SECOND_FALL: f64 = 0.92;
@@ -236,7 +240,7 @@ impl Candidate {
         let mut best = self.replayed(self.state, epoch, falls);
         if let Some(state) = alternative {
             let other = self.replayed(state, epoch, falls);
-            if other.1.sum < best.1.sum {
+            if other.1.sum < CLEARLY_BETTER * best.1.sum {
                 best = other;
             }
         }
@@ -261,6 +265,7 @@ impl Candidate {
                 }
                 continue;
             }
+            let before = window;
             window += (self.model.grow)(&mut state, path, window, round);
             window = window.max(1.0);
             (self.model.learn)(&mut state, path, round.window);
@@ -270,9 +275,14 @@ impl Candidate {
             if is_last {
                 let start = epoch[from].0.window;
                 let grown = round.window - start;
-                let tolerance = 1.0 + 0.08 * grown.abs() + 0.01 * start;
+                // A window that grows by a large factor in a round trip is seen at an uncertain time.
+                let previous = epoch[index - 1].0.window;
+                let fast = (round.window - previous * FAST_GROWTH).max(0.0);
+                let tolerance = 1.0 + 0.08 * grown.abs() + 0.01 * start + 0.5 * fast;
                 if epoch.len() >= MIN_ROUNDS {
-                    errors.add((window - round.window).abs() / tolerance, (index - from) as f64);
+                    // The window is seen at some time in the round.
+                    let nearest = round.window.clamp(window.min(before), window.max(before));
+                    errors.add((nearest - round.window).abs() / tolerance, (index - from) as f64);
                 }
                 (from, window) = (index, round.window);
             }

@@ -15,6 +15,10 @@ const PROBE_DURATION: std::ops::Range<f64> = 0.12..1.5;
 const PROBE_END: u32 = 4;
 /// Hybla's reference RTT in seconds.
 const HYBLA_RTT: f64 = 0.025;
+/// Maximum ratio of the first RTT to the minimum RTT.
+const FIRST_RTT: f64 = 1.1;
+/// Seconds (RFC 6298 §2.1).
+const SYN_TIMEOUT: f64 = 1.0;
 
 /// The state of the search for a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,10 +70,12 @@ pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
     found
 }
 
-/// Returns whether the initial window equals the one of Hybla, which is proportional to the RTT. `None` if other
+/// Returns whether the initial window equals the one of Hybla, which is proportional to the first RTT. `None` if other
 /// congestion controls may have the same one.
 pub(super) fn hybla_starts(initial_segments: Option<u64>, rtt: f64) -> Option<bool> {
-    let expected = (rtt / HYBLA_RTT).floor().max(1.0);
     let initial = initial_segments? as f64;
-    (expected < 10.0).then_some((initial - expected).abs() < 0.5)
+    let expected = |rtt: f64| (rtt / HYBLA_RTT).floor().max(1.0);
+    // The first RTT is somewhat longer than the minimum, and includes the timeout of a retransmitted SYN.
+    let starts_after = |rtt: f64| (expected(rtt)..=expected(rtt * FIRST_RTT)).contains(&initial);
+    (expected(rtt) < 10.0).then_some(starts_after(rtt) || starts_after(rtt + SYN_TIMEOUT))
 }
