@@ -74,6 +74,12 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     if !is_explained {
         found.extend(of_path(facts, rounds, share));
         found.extend(lost_acks(facts, rounds, 1.0).map(|also| also.weight(0.0)));
+        // A link may be full in both directions.
+        if ack_path_queue(facts, rounds)
+            .is_some_and(|queue| queue >= BLOAT && !is_late_sender(facts, rounds, queue))
+        {
+            found.push(Candidate::new(Cause::ThinUplink, share).weight(0.0));
+        }
     }
     found
 }
@@ -117,10 +123,8 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
     let full = if has_losses { NEARLY_ALL } else { FULL };
     let is_full = facts.utilization().is_some_and(|share| share >= full)
         && (!has_losses || facts.queue() >= SOME_QUEUE);
-    if let Some(queue) = rounds.ack_path_queueing_delay.median_seconds
-        && queue >= MIN_ACK_QUEUE
+    if let Some(queue) = ack_path_queue(facts, rounds)
         && queue >= ON_ACK_PATH * facts.queue()
-        && facts.data.window.zero_windows < REPEATED
     {
         if is_late_sender(facts, rounds, queue) {
             return unclear(&[Cause::ThinUplink, Cause::SendBuffer], share);
@@ -157,8 +161,15 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
     is_slow_start(facts).then(|| Candidate::new(Cause::SlowStart, share)).into_iter().collect()
 }
 
-/// Returns whether a sender that reacts late to ACKs explains a delay measured at the receiver. A sender with
-/// a small buffer may wait until most of its flight is acknowledged.
+/// Returns the queueing delay on the way of the ACKs, if there is a queue. A receiver with a closed window also
+/// delays its ACKs.
+fn ack_path_queue(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
+    let queue = rounds.ack_path_queueing_delay.median_seconds?;
+    (queue >= MIN_ACK_QUEUE && facts.data.window.zero_windows < REPEATED).then_some(queue)
+}
+
+/// Returns whether a sender that reacts late to ACKs explains the delay, seen from the receiver. A sender with a
+/// small buffer may wait until most of its flight is acknowledged.
 fn is_late_sender(facts: &Facts<'_>, rounds: &RoundTripFindings, delay: f64) -> bool {
     let flight = rounds.constant_flight_bytes.unwrap_or(0.0) * 8.0;
     let at_bottleneck = rounds.bottleneck_bit_per_s.map_or(0.0, |rate| flight / rate);
