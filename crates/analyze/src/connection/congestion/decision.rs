@@ -8,7 +8,7 @@ use crate::connection::findings::{Confidence, CongestionControl, CongestionContr
 /// The largest error of a model that can still be the right one.
 const MAX_BEST_ERROR: f64 = 0.8;
 /// The largest error of its growth or of its reductions.
-const MAX_WORST_ERROR: f64 = 1.2;
+const MAX_WORST_ERROR: f64 = 1.05;
 /// The largest error with one or two losses, or at the receiver.
 const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
 /// The smallest error of all models that supports BBR.

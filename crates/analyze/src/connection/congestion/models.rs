@@ -548,7 +548,9 @@ fn nv(state: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
     let nv = &mut state.nv;
     let rtt = nv_rtt(round).max(1e-6);
     nv.samples += round.acks;
-    let most = window * (nv.min_rtt / rtt).min(1.0) + NV_PAD;
+    // The first RTT after a loss is the minimum.
+    let share = if nv.min_rtt > 0.0 { (nv.min_rtt / rtt).min(1.0) } else { 1.0 };
+    let most = window * share + NV_PAD;
     if window > most + NV_BAND {
         let rounds = (60.0 / round.acks.max(1.0)).max(2.0);
         return -((window - most) * 0.3).max(2.0) / rounds;

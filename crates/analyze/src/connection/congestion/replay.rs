@@ -280,8 +280,10 @@ impl Candidate {
                 let fast = (round.window - previous * FAST_GROWTH).max(0.0);
                 let tolerance = 1.0 + 0.08 * grown.abs() + 0.01 * start + 0.5 * fast;
                 if epoch.len() >= MIN_ROUNDS {
-                    // The window is seen at some time in the round.
-                    let nearest = round.window.clamp(window.min(before), window.max(before));
+                    // The window is seen at some time in the round. The tolerance includes one segment.
+                    let step = window - before;
+                    let first = window - step.signum() * (step.abs() - 1.0).max(0.0);
+                    let nearest = round.window.clamp(window.min(first), window.max(first));
                     errors.add((nearest - round.window).abs() / tolerance, (index - from) as f64);
                 }
                 (from, window) = (index, round.window);
