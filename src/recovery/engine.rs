@@ -305,7 +305,7 @@ impl Recovery {
         if self.answers.has_scoreboard() || self.is_about_copies(path) {
             return 0;
         }
-        self.emulated_sacks().map_or(self.cc.dupacks(), |sacked_out| sacked_out as u32)
+        self.emulated_sacks().map_or_else(|| self.cc.dupacks(), |sacked_out| sacked_out as u32)
     }
 
     /// Returns whether duplicate ACKs may be about retransmissions, because no new data was sent since a

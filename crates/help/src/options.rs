@@ -1,5 +1,6 @@
 //! Values of a program's options.
 
+use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
@@ -10,11 +11,18 @@ pub fn value_types(command: &Command) -> BTreeMap<String, BTreeSet<String>> {
     let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for arg in command.get_arguments() {
         if let Some(long) = arg.get_long() {
-            let of_arg = match format!("{:?}", arg.get_value_parser().type_id()).as_str() {
-                // Integer types differ in their range, but not in their meaning.
-                "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number".to_owned(),
-                other => other.to_owned(),
-            };
+            let id = arg.get_value_parser().type_id();
+            // Integer types differ in their range, but not in their meaning.
+            let is_integer = [
+                TypeId::of::<u8>(),
+                TypeId::of::<u16>(),
+                TypeId::of::<u32>(),
+                TypeId::of::<u64>(),
+                TypeId::of::<usize>(),
+            ]
+            .iter()
+            .any(|integer| id == *integer);
+            let of_arg = if is_integer { "a whole number".to_owned() } else { format!("{id:?}") };
             types.entry(long.to_owned()).or_default().insert(of_arg);
         }
     }

@@ -139,7 +139,7 @@ impl Detect for Rack {
 
     fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
         // The handshake has provided the first sample.
-        self.min_rtt = self.min_rtt.or(view.rtt.min());
+        self.min_rtt = self.min_rtt.or_else(|| view.rtt.min());
         self.on_time.push(OrderedTransmission { sent_at: view.now, start: transmission.start });
         self.tlp.on_sent(view, transmission.kind == TransmissionKind::New);
     }

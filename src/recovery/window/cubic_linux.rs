@@ -63,7 +63,7 @@ fn tick(now: Instant) -> u32 {
 /// Returns the cube root, as inexact as the kernel's: it divides by three with a factor of 341/1024.
 fn cubic_root(a: u64) -> u64 {
     let x = (a as f64).cbrt() as u64;
-    if x < 2 { x } else { (2 * x + a / (x * (x - 1))) * 341 >> 10 }
+    if x < 2 { x } else { ((2 * x + a / (x * (x - 1))) * 341) >> 10 }
 }
 
 impl CubicLinux {
@@ -102,7 +102,7 @@ impl CubicLinux {
         let ahead = jiffies::ticks_in(self.delay_min.unwrap_or_default());
         let t = ((u64::from(now.wrapping_sub(epoch_start)) + ahead) << BICTCP_HZ) / u64::from(HZ);
         let offs = t.abs_diff(self.bic_k.into()).min(MAX_OFFS);
-        let delta = (CUBE_RTT_SCALE * offs.pow(3) >> (10 + 3 * BICTCP_HZ)) as u32;
+        let delta = ((CUBE_RTT_SCALE * offs.pow(3)) >> (10 + 3 * BICTCP_HZ)) as u32;
         let bic_target = match t < self.bic_k.into() {
             true => self.bic_origin_point.saturating_sub(delta),
             false => self.bic_origin_point.saturating_add(delta),
