@@ -68,7 +68,7 @@ impl Recent {
     ) -> RecentFindings {
         let earliest = whole.time_of(now).max(whole.now()) - 2 * step(whole);
         let parts = self.parts.get(&slot).map_or(&[][..], |parts| &parts.parts);
-        let part = parts.iter().find(|part| part.judged_from() >= earliest).or(parts.last());
+        let part = parts.iter().find(|part| part.judged_from() >= earliest).or_else(|| parts.last());
         let mut judged = part.filter(|_| earliest > 0).unwrap_or(whole).clone();
         if !whole.is_over() {
             judged.wait_until(now);

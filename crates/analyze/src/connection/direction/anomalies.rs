@@ -109,7 +109,7 @@ impl Anomalies {
             timeout_proofs: self.timeout_proofs.clone(),
             newest_arrived: self.newest_arrived,
             oldest_overtaken: self.oldest_overtaken,
-            after_ack: self.after_ack.clone(),
+            after_ack: self.after_ack,
             uncaptured: self.uncaptured.clone(),
             outages: self.outages.continued(at),
             ..Self::default()

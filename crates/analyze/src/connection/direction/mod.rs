@@ -248,7 +248,7 @@ impl DirectionAnalysis {
         Self {
             numbering: self.numbering.clone(),
             flight: self.flight.clone(),
-            recovery: self.recovery.clone(),
+            recovery: self.recovery,
             dupacks: self.dupacks,
             sent_on_dupacks: self.sent_on_dupacks,
             window: self.window.continued(),
