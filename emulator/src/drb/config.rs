@@ -307,7 +307,7 @@ impl<G: Generation> DrbConfig<G> {
         }
     }
 
-    /// Returns a warning for each value that RRC cannot configure.
+    /// Returns a warning for each value that RRC cannot configure or that has no effect.
     pub fn warnings(&self) -> Vec<String> {
         let warnings = Direction::BOTH.into_iter().flat_map(|direction| {
             let violations = self.direction(direction).violations();

@@ -85,6 +85,14 @@ impl Violations {
         self.check(key, size, Size::as_bytes, steps, |value| Size::bytes(1_000 * value));
     }
 
+    /// Reports the settings of acknowledged mode that were changed although the bearer uses unacknowledged mode.
+    pub(super) fn without_effect_in_um(&mut self, changed: [(&'static str, bool); 5]) {
+        let changed = changed.into_iter().filter(|(_, is_changed)| *is_changed);
+        self.0.extend(
+            changed.map(|(key, _)| (key, "has no effect in unacknowledged mode: remove it".to_owned())),
+        );
+    }
+
     fn check<T: Copy + PartialEq + Display>(
         &mut self,
         key: &'static str,

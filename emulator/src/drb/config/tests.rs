@@ -87,6 +87,15 @@ fn mode_determines_length_of_sequence_numbers() {
 }
 
 #[test]
+fn settings_of_acknowledged_mode_cause_warnings_in_um() {
+    let settings = "both.rlc = { mode = 'um', poll_pdu = 8, t_reassembly = '20ms' }";
+    let StageConfig::Nr(config) = parse("nr", settings).unwrap() else { panic!() };
+    let warning =
+        |direction| format!("{direction}.rlc.poll_pdu: has no effect in unacknowledged mode: remove it");
+    assert_eq!(config.warnings(), ["down", "up"].map(warning));
+}
+
+#[test]
 fn strict_refuses_values_that_rrc_cannot_configure() {
     for (settings, key) in [
         ("both.rlc.t_reassembly = '7ms'", "rlc.t_reassembly"),
