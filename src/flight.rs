@@ -436,6 +436,18 @@ impl Flight {
         }
     }
 
+    /// Marks the original of a retransmitted segment lost. The retransmission counts as in flight. Returns false if
+    /// the original was already marked lost, or the segment does not exist.
+    pub(crate) fn mark_original_lost(&mut self, start: u64) -> bool {
+        let index = self.index_of(start);
+        let is_in_doubt =
+            self.segments.get(index).is_some_and(|s| s.start == start && s.state == SegmentState::InDoubt);
+        if is_in_doubt {
+            self.set_state(index, SegmentState::Resent);
+        }
+        is_in_doubt
+    }
+
     /// Marks lost all segments below `edge` that were sent once and are not SACKed. Returns the start of the
     /// first one and their number.
     pub(crate) fn mark_lost_below(&mut self, edge: u64) -> Option<(u64, u64)> {

@@ -326,7 +326,10 @@ impl Rack {
             starts.push(copy.start);
         }
         // The head may be on no list if it was declared lost and this was proved wrong since.
-        let head = flight.head().filter(|head| is_in_flight(head) && is_before(head, newest));
+        // Linux leaves a retransmitted one to the timer (tcp_rack_detect_loss() removes it from its list).
+        let is_left = |head: &Sent| self.dialect == RackDialect::Linux && head.state == SegmentState::Resent;
+        let head =
+            flight.head().filter(|head| is_in_flight(head) && is_before(head, newest) && !is_left(head));
         let mut head = head.map(OrderedTransmission::of).filter(|head| !starts.contains(&head.start));
         starts.extend(head.take_if(|head| is_due(*head)).map(|head| head.start));
         let waiting = head.into_iter().chain(self.overtaken.last(flight));

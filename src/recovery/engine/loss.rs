@@ -151,10 +151,12 @@ impl Event<'_, '_> {
     ) -> Found {
         let mut lost: Option<(u64, u64)> = None;
         let mut is_lost_again = false;
+        let is_linux = self.profile.recovery.dialects.rack == RackDialect::Linux;
         for start in starts {
             let flight = &mut self.path.flight;
             let again = flight.segment_at(*start).is_some_and(|sent| sent.state == SegmentState::Resent);
-            if flight.mark_lost(*start) {
+            // Linux 6.18, tcp_mark_skb_lost(): after an undone timeout, the first mark is about the original.
+            if is_linux && flight.mark_original_lost(*start) || flight.mark_lost(*start) {
                 lost = Some(lost.map_or((*start, 1), |(first, segments)| (first, segments + 1)));
                 self.counters.lost_retransmissions += u64::from(again);
                 is_lost_again |= again;
@@ -168,7 +170,12 @@ impl Event<'_, '_> {
             && self.profile.recovery.dialects.rack == RackDialect::Linux
             && self.answers.has_scoreboard();
         match episode {
-            LossEpisode::Current if begins || self.may_begin_episode() => self.begin_episode(offset, None),
+            LossEpisode::Current if begins || self.may_begin_episode() => {
+                let state = self.path.flight.segment_at(offset).map(|sent| sent.state);
+                let repair =
+                    if state == Some(SegmentState::Resent) { FirstRepair::Sent } else { FirstRepair::Due };
+                self.begin_episode_with(offset, None, repair);
+            }
             LossEpisode::Current | LossEpisode::Past => {
                 // A repair with a scoreboard finds the segments by their loss marks.
                 if self.answers.has_scoreboard() {

@@ -44,7 +44,7 @@ fn figure_6_gain_is_more_than_slight() {
     assert_eq!(finding.tables[0].rows.len(), BIT_ERROR_RATES.len());
     assert!(finding.charts[0].curves[0].points[3].1.mean > 200.0, "{}", finding.markdown());
     assert_ne!(claim(&finding, "slightly better").judged, Judged::Holds);
-    assert_eq!(claim(&finding, "maintain its transmission rate").judged, Judged::DoesNotHold);
+    assert_ne!(claim(&finding, "maintain its transmission rate").judged, Judged::Holds);
 }
 
 #[test]

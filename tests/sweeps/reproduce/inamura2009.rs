@@ -84,9 +84,10 @@ fn figure_5_transmission_based_timer_fires_spuriously() {
 #[ignore = "nightly: simulates a whole figure"]
 fn figure_5_windows_xp_substitute_is_not_counted() {
     let finding = figure("p2-fig5", 1);
-    let counted = |words| claim(&finding, words).counts == Counts::Yes;
-    assert!(!counted("Windows XP(SP2) 0") && !counted("For Windows XP"));
-    assert!(counted("FreeBSD2.2.8 0") && counted("FreeBSD4.5 0"));
+    let counts = |words| &claim(&finding, words).counts;
+    assert!(matches!(counts("Windows XP(SP2) 0"), Counts::ByConstruction(_)));
+    assert_ne!(*counts("For Windows XP"), Counts::Yes);
+    assert!(matches!(counts("FreeBSD4.5 0"), Counts::Repeats(_)), "the sentences of §5.2 count");
     let recipe = |row: usize| finding.tables[0].rows[row][1].as_str();
     assert_ne!(recipe(0), recipe(1), "FreeBSD 2.2.8 and 4.5 are two senders");
 }

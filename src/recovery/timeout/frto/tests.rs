@@ -171,17 +171,20 @@ fn linux_under_way(recipe: &str) -> BareSender {
     BareSender::in_profile(recipe, Profile::linux()).under_way(10.0, 8.0, RTT)
 }
 
+/// Without SACK, the ACK also covers the retransmission, so it does not show which of them arrived.
 #[test]
 fn linux_undoes_timeout_at_first_ack_of_original() {
     for timeouts in [1, 2] {
-        for recipe in ["newreno+frto", "sack+frto"] {
+        for (recipe, state, undone) in
+            [("newreno+frto", RecoveryState::Loss, 0), ("sack+frto", RecoveryState::Open, 1)]
+        {
             let mut sender = linux_under_way(recipe);
             for _ in 0..timeouts {
                 sender.timeout();
             }
             sender.ack(3);
-            assert_eq!(sender.cc().state(), RecoveryState::Open, "{recipe}, {timeouts} timeouts");
-            assert_eq!(sender.counters().undone, 1, "{recipe}, {timeouts} timeouts");
+            assert_eq!(sender.cc().state(), state, "{recipe}, {timeouts} timeouts");
+            assert_eq!(sender.counters().undone, undone, "{recipe}, {timeouts} timeouts");
         }
     }
 }
