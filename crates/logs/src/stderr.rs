@@ -9,7 +9,7 @@ use super::background::BackgroundWriter;
 
 static WRITER: OnceLock<BackgroundWriter> = OnceLock::new();
 
-/// Writes complete lines. Errors are ignored, because there is no other place to report them.
+/// Writes complete lines. Errors are ignored, because they can only be reported here.
 pub fn write(lines: &str) {
     match WRITER.get() {
         Some(writer) => writer.write(lines.as_bytes()),
