@@ -157,8 +157,8 @@ fn gnu_parallel_fills_stores_over_ssh() {
     let file = dir.write("s.toml", SWEEP);
     let script = r#"set -e
         cd "$2"
-        mount -t tmpfs tmpfs /run
-        mkdir /run/netns /run/sshd home
+        mkdir -p /run/netns /run/sshd home
+        mount -t tmpfs tmpfs /run/netns
         export HOME="$PWD/home"
         for key in host user; do ssh-keygen -q -t ed25519 -N '' -C test -f $key; done
         printf '%s\n' "HostKey $PWD/host" "AuthorizedKeysFile $PWD/user.pub" "PermitRootLogin prohibit-password" \
