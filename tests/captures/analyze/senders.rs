@@ -83,17 +83,19 @@ fn reno_and_cubic_are_recognised_without_mistakes() {
         ("sack+prr", "reno"),
         ("sack+cubic", "cubic"),
         ("newreno+cubic+hystart", "cubic"),
-        ("sack@linux", "cubic"),
     ] {
         let (wrong, right) = judge(recipe, truth);
         assert_eq!(wrong, [""; 0]);
         let paths = paths(recipe).len();
         assert!(right * 2 > paths, "{recipe} is recognised on only {right} of {paths} paths");
     }
-    // Without jitter, the window of JTCP is Reno's. With jitter, it often cannot be recognised.
-    let (wrong, right) = judge("sack+jtcp", "reno");
-    assert_eq!(wrong, [""; 0]);
-    assert!(right > 0);
+    // Without jitter, the window of JTCP is Reno's. `sack@linux` keeps 0.7 of its window as CUBIC does, but grows
+    // like Reno. Both often cannot be recognised.
+    for (recipe, truth) in [("sack+jtcp", "reno"), ("sack@linux", "cubic")] {
+        let (wrong, right) = judge(recipe, truth);
+        assert_eq!(wrong, [""; 0]);
+        assert!(right > 0, "{recipe}");
+    }
 }
 
 #[test]
