@@ -165,9 +165,9 @@ impl Event<'_, '_> {
         let Some((offset, segments)) = lost else { return Found::Nothing };
         self.note_lost(by, offset, segments, why);
         // Linux 6.18, tcp_fastretrans_alert(): a lost retransmission after a timeout begins fast recovery.
-        let begins = is_lost_again
+        let begins = is_linux
+            && is_lost_again
             && self.cc.state() == RecoveryState::Loss
-            && self.profile.recovery.dialects.rack == RackDialect::Linux
             && self.answers.has_scoreboard();
         match episode {
             LossEpisode::Current if begins || self.may_begin_episode() => {

@@ -235,6 +235,17 @@ impl RlcSettings {
         }
         Ok(())
     }
+
+    /// The settings that only acknowledged mode has, and whether each differs from its default.
+    fn changes_of_am(&self, default: &Self) -> [(&'static str, bool); 5] {
+        [
+            ("t_poll_retransmit", self.t_poll_retransmit != default.t_poll_retransmit),
+            ("poll_pdu", self.poll_pdu != default.poll_pdu),
+            ("poll_byte", self.poll_byte != default.poll_byte),
+            ("max_retx", self.max_retx != default.max_retx),
+            ("t_status_prohibit", self.t_status_prohibit != default.t_status_prohibit),
+        ]
+    }
 }
 
 impl Layer for NrRlcConfig {
@@ -261,14 +272,7 @@ impl Layer for NrRlcConfig {
         let mut violations = Violations::default();
         violations.time("t_reassembly", Some(self.t_reassembly), rrc::REASSEMBLY);
         if self.mode == RlcMode::Um {
-            let default = Self::default();
-            violations.without_effect_in_um([
-                ("t_poll_retransmit", self.t_poll_retransmit != default.t_poll_retransmit),
-                ("poll_pdu", self.poll_pdu != default.poll_pdu),
-                ("poll_byte", self.poll_byte != default.poll_byte),
-                ("max_retx", self.max_retx != default.max_retx),
-                ("t_status_prohibit", self.t_status_prohibit != default.t_status_prohibit),
-            ]);
+            violations.without_effect_in_um(self.settings().changes_of_am(&Self::default().settings()));
             return violations.0;
         }
         violations.time("t_poll_retransmit", Some(self.t_poll_retransmit), rrc::POLL_RETRANSMIT_NR);
@@ -304,14 +308,7 @@ impl Layer for LteRlcConfig {
         let mut violations = Violations::default();
         violations.time("t_reordering", Some(self.t_reordering), rrc::REASSEMBLY);
         if self.mode == RlcMode::Um {
-            let default = Self::default();
-            violations.without_effect_in_um([
-                ("t_poll_retransmit", self.t_poll_retransmit != default.t_poll_retransmit),
-                ("poll_pdu", self.poll_pdu != default.poll_pdu),
-                ("poll_byte", self.poll_byte != default.poll_byte),
-                ("max_retx", self.max_retx != default.max_retx),
-                ("t_status_prohibit", self.t_status_prohibit != default.t_status_prohibit),
-            ]);
+            violations.without_effect_in_um(self.settings().changes_of_am(&Self::default().settings()));
             return violations.0;
         }
         violations.time("t_poll_retransmit", Some(self.t_poll_retransmit), rrc::POLL_RETRANSMIT_LTE);
