@@ -36,8 +36,9 @@ use crate::settings::Invalid;
 use crate::stage::{DropReason, Event, IncidentKind, Outbox, ReconfigureError, Stage};
 use crate::stages::queue::Queue;
 use pdus::{pull, record_pdu, submit};
-pub(crate) use reconfiguration::AGREED;
 
+/// Why a link that runs refuses a setting.
+pub(crate) const AGREED: &str = "both ends have to agree on it: restart the link";
 /// Maximum size of an SDU in bytes, which is the maximum size of an IP packet.
 const MAX_SDU: usize = 65_535;
 /// Memory of an SDU in an entity in addition to its bytes.

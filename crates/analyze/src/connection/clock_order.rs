@@ -5,8 +5,8 @@
 
 use aircaptures::packet::Packet;
 
-use super::direction::REORDERED_WITHIN;
-
+/// Nanoseconds within which a host or a capture may reorder packets. Wireshark uses the same value.
+pub(super) const REORDERED_WITHIN: i64 = 3_000_000;
 /// Number of packets that must follow their own responses to prove that the clocks differ. The capture itself
 /// reorders single packets.
 const MIN_PACKETS: u8 = 3;

@@ -1,6 +1,6 @@
-//! Bytes of a frame, of which the capture may contain only the beginning.
+//! Bytes of a frame, of which the capture may contain only the beginning, and the reasons why a parser stops.
 
-use super::layer::Skipped;
+use crate::other::Other;
 use crate::problem::Problem;
 
 /// The captured part of some bytes, and their length on the wire.
@@ -9,6 +9,25 @@ pub(crate) struct Bytes<'a> {
     captured: &'a [u8],
     /// The length on the wire, at least the length of `captured`.
     len: usize,
+}
+
+/// The reason why a frame does not contain a TCP packet that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skipped {
+    Other(Other),
+    Problem(Problem),
+}
+
+impl From<Other> for Skipped {
+    fn from(other: Other) -> Self {
+        Self::Other(other)
+    }
+}
+
+impl From<Problem> for Skipped {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
 }
 
 impl<'a> Bytes<'a> {

@@ -1,7 +1,7 @@
 //! Ethernet, and the protocols in its frames: tags, LLC, PPPoE and PPP, MPLS, MACsec.
 
-use super::bytes::Bytes;
-use super::layer::{Layer, Observations, Skipped, Step};
+use super::bytes::{Bytes, Skipped};
+use super::layer::{Layer, Observations, Step};
 use crate::other::Other;
 
 pub(super) const IPV4: u16 = 0x0800;

@@ -2,8 +2,8 @@
 
 use airwire::view::{self, NoHeader, View};
 
-use super::bytes::Bytes;
-use super::layer::{End, Ip, IpFragment, Layer, Observations, Skipped, Step};
+use super::bytes::{Bytes, Skipped};
+use super::layer::{End, Ip, IpFragment, Layer, Observations, Step};
 use crate::problem::Problem;
 
 /// Removes an IP header.

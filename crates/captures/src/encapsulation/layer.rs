@@ -7,8 +7,6 @@ use airwire::view::Fragment;
 
 use super::bytes::Bytes;
 use crate::link_layer::LinkType;
-use crate::other::Other;
-use crate::problem::Problem;
 
 /// The fields of the IP header around a packet.
 #[derive(Clone, Copy, Debug)]
@@ -72,24 +70,5 @@ impl Observations {
     pub(super) fn limit<'a>(&mut self, bytes: Bytes<'a>, len: usize) -> Bytes<'a> {
         self.exceeds_frame |= len > bytes.len();
         bytes.to(len)
-    }
-}
-
-/// The reason why a frame does not contain a TCP packet that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Skipped {
-    Other(Other),
-    Problem(Problem),
-}
-
-impl From<Other> for Skipped {
-    fn from(other: Other) -> Self {
-        Self::Other(other)
-    }
-}
-
-impl From<Problem> for Skipped {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
     }
 }

@@ -1,7 +1,7 @@
 //! The headers of link types.
 
-use super::bytes::Bytes;
-use super::layer::{Layer, Skipped, Step};
+use super::bytes::{Bytes, Skipped};
+use super::layer::{Layer, Step};
 use super::wireless::{ppi, radiotap};
 use crate::link_layer::{Framing, LinkType};
 use crate::other::Other;

@@ -13,9 +13,9 @@ mod tunnel;
 mod wireless;
 
 use airwire::view::{ICMP, ICMP_V6, TCP, UDP};
-pub(crate) use bytes::Bytes;
+pub(crate) use bytes::{Bytes, Skipped};
 use layer::Observations;
-pub(crate) use layer::{End, Ip, IpFragment, Layer, Skipped, Step};
+pub(crate) use layer::{End, Ip, IpFragment, Layer, Step};
 
 use super::link_layer::LinkType;
 use super::other::Other;

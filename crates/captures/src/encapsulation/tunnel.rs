@@ -1,8 +1,8 @@
 //! Tunnels: GRE, and tunnels over UDP.
 
-use super::bytes::Bytes;
+use super::bytes::{Bytes, Skipped};
 use super::ethernet;
-use super::layer::{Layer, Observations, Skipped, Step};
+use super::layer::{Layer, Observations, Step};
 use crate::other::Other;
 
 /// Parses GRE (RFC 2784, RFC 2890) and its version 1 for PPTP (RFC 2637 §4.1).

@@ -1,7 +1,7 @@
 //! 802.11, and the headers that capturing machines prepend.
 
-use super::bytes::Bytes;
-use super::layer::{Layer, Skipped, Step};
+use super::bytes::{Bytes, Skipped};
+use super::layer::{Layer, Step};
 use crate::link_layer::LinkType;
 use crate::other::Other;
 

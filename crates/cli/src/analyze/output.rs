@@ -5,25 +5,24 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use aircaptures::packet::Timestamp;
-use airtcp_analyze::connection::findings::{
-    Cause, ConnectionFindings, DirectionFindings, HandshakeOutcome, RecentFindings, RttOf,
-};
+use airtcp_analyze::connection::findings::{ConnectionFindings, HandshakeOutcome, RecentFindings};
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_analyze::survey::{Survey, Totals};
-use airtcp_numbers::table::{Column, Table, wrapped_lines};
-use airtcp_numbers::units::{show_bytes, show_rate};
+use airtcp_numbers::table::wrapped_lines;
 use airwire::time::Instant;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::comments::Commenting;
 use super::lines::{self, Line};
-use super::live::{LiveTable, Rates};
+use super::live::LiveTable;
 use super::moment;
 use super::order::{SortKey, TopRanked};
+use super::overview;
 use super::parquet::ParquetFile;
 use super::path::{PathAnalysis, SenderLogComparison};
 use super::pictures::Pictures;
+use super::rates::Rates;
 use super::resent::{self, Resent};
 use super::rows::{self, Cell};
 use super::select::Selection;
@@ -366,7 +365,8 @@ impl Output {
             )?;
             return Ok(());
         }
-        write!(out, "{}", table(&connections, width))?;
+        let overview = || connections.iter().map(|(number, findings)| (*number, &findings.all));
+        write!(out, "{}", overview::table(overview(), width))?;
         if self.options.only.is_none() {
             write!(out, "{}", self.rest(&results, &connections, width))?;
         }
@@ -375,7 +375,7 @@ impl Output {
                 self.write_details(&mut out, *number, findings, results.first)?;
             }
         } else {
-            write!(out, "{}", wrapped_lines(&verdicts(&connections), width))?;
+            write!(out, "{}", wrapped_lines(&overview::verdicts(overview()), width))?;
             writeln!(out, "\n--connection NUMBER shows one of them in detail")?;
         }
         write!(out, "{}", wrapped_lines(&summary(totals, &self.zone), width))?;
@@ -510,92 +510,6 @@ fn handshake_failure(outcome: HandshakeOutcome) -> Option<&'static str> {
     }
 }
 
-/// Returns a line for each connection that was slow, with the reason.
-fn verdicts(connections: &[(u64, &Findings)]) -> String {
-    let slow = connections.iter().map(|(number, findings)| (number, &findings.all.verdict));
-    let slow = slow.filter(|(_, verdict)| verdict.direction.is_some() && verdict.cause != Cause::NotSlow);
-    let lines: Vec<_> =
-        slow.map(|(number, verdict)| format!("{number:>4}  {}\n", verdict.sentence)).collect();
-    if lines.is_empty() { String::new() } else { format!("\nwhy they were not faster\n{}", lines.concat()) }
-}
-
-/// Returns the columns of the table of connections. The name is the last one, because not every connection
-/// has one.
-fn columns() -> [Column; 14] {
-    const RETRANSMISSIONS: &str = "retransmissions";
-    [
-        Column::new("no"),
-        Column::new("from").left(),
-        Column::new("to").left(),
-        Column::new("seconds").optional(3),
-        Column::new("sent").optional(4),
-        Column::new("goodput"),
-        Column::new("all").of(RETRANSMISSIONS),
-        Column::new("fast").of(RETRANSMISSIONS).optional(6),
-        Column::new("timeout").of(RETRANSMISSIONS).optional(7),
-        Column::new("tail").of(RETRANSMISSIONS).optional(1),
-        Column::new("spurious").of(RETRANSMISSIONS).optional(5),
-        Column::new("RTT").optional(2),
-        Column::new("waiting").optional(0),
-        Column::new("name").left().optional(8),
-    ]
-}
-
-fn row(number: u64, findings: &ConnectionFindings, direction: &DirectionFindings) -> [String; 14] {
-    let resent = &direction.retransmissions;
-    let goodput = match direction.acks.packets {
-        0 => "-".to_owned(),
-        _ => show_rate(direction.goodput_bit_per_s),
-    };
-    [
-        number.to_string(),
-        direction.from.to_string(),
-        direction.to.to_string(),
-        format!("{:.3}", direction.transfer_seconds),
-        show_bytes(direction.sent_bytes),
-        goodput,
-        resent.packets.to_string(),
-        resent.fast.to_string(),
-        resent.timeout.to_string(),
-        resent.tail.to_string(),
-        resent.spurious.packets.to_string(),
-        median_rtt(direction),
-        format!("{:.2} s", direction.time.waiting_seconds()),
-        findings.name.as_ref().map(|name| name.name.clone()).unwrap_or_default(),
-    ]
-}
-
-pub(super) fn median_rtt(direction: &DirectionFindings) -> String {
-    let show = |seconds: f64| match seconds {
-        seconds if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
-        seconds => format!("{:.1} ms", seconds * 1e3),
-    };
-    let rtt = &direction.rtt;
-    match (rtt.median_seconds, rtt.resolution_seconds) {
-        // A delay of the receiver's answers is not a round-trip time.
-        _ if rtt.samples == 0 || direction.rtt_of == RttOf::ReceiverDelay => "-".to_owned(),
-        (Some(seconds), _) => show(seconds),
-        (None, Some(resolution)) => format!("<{}", show(resolution.max(1e-6))),
-        // The time is shorter than a step of the clock, which is unknown.
-        (None, None) => "-".to_owned(),
-    }
-}
-
-fn rows(number: u64, findings: &ConnectionFindings) -> impl Iterator<Item = [String; 14]> {
-    let with_data = findings.directions.iter().filter(|direction| direction.data_packets > 0);
-    with_data.map(move |direction| row(number, findings, direction))
-}
-
-fn table(connections: &[(u64, &Findings)], width: Option<usize>) -> String {
-    let mut table = Table::new(columns());
-    let mut rows = connections.iter().flat_map(|(number, findings)| rows(*number, &findings.all)).peekable();
-    if rows.peek().is_none() {
-        return String::new();
-    }
-    rows.for_each(|row| table.push(row));
-    table.render(width)
-}
-
 fn more(all: u64, shown: u64, which: &str) -> String {
     match all.saturating_sub(shown) {
         0 => String::new(),
@@ -663,7 +577,7 @@ fn report_live(number: u64, findings: &ConnectionFindings) {
         let [from, to] = findings.ends;
         console::print_status(format_args!("{number}: {from} → {to} {}", findings.how_it_ended()));
     }
-    for row in rows(number, findings) {
+    for row in overview::rows(number, findings) {
         let [number, from, to, seconds, data, goodput, resent, ..] = row;
         console::print_status(format_args!(
             "{number}: {from} → {to} {data} in {seconds} s, {goodput}, {resent} resent"

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use nix::ifaddrs::getifaddrs;
 use serde::Serialize;
 
-use super::live::Busy;
+use super::rates::Busy;
 use crate::shared::console;
 
 /// Maximum number of connections per call of `ss`, whose filter names each connection.

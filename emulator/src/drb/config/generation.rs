@@ -3,8 +3,6 @@
 use std::fmt::Debug;
 
 use airwire::time::Duration;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::TechnologyKind;
 use super::layers::{Layer, LtePdcpConfig, LteRlcConfig, NrPdcpConfig, NrRlcConfig};
@@ -92,8 +90,3 @@ impl Generation for Nr {
         }
     }
 }
-
-/// Bounds of the settings of a layer.
-pub trait LayerConfig: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned {}
-
-impl<T: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned> LayerConfig for T {}

@@ -1,17 +1,19 @@
 //! Settings of RLC and PDCP.
 
+use std::fmt::Debug;
+
 use airwire::time::Duration;
 use airwire::units::Size;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::generation::LayerConfig;
 use super::rrc_values::{self as rrc, Violations};
 use crate::pdcp::pdu::Format;
 use crate::rlc::values::off;
 use crate::settings::Invalid;
 
 /// Settings of one layer of a generation.
-pub trait Layer: LayerConfig {
+pub trait Layer: Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned {
     /// The form that both generations have in common.
     type Settings;
 

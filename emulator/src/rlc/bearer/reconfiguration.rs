@@ -5,14 +5,12 @@ use std::any::Any;
 use airwire::time::Instant;
 
 use super::pdus::submit;
-use super::{Bearer, DirectionState, shared_downlink};
+use super::{AGREED, Bearer, DirectionState, shared_downlink};
 use crate::packet::Direction;
 use crate::rlc::config::{DirectionConfig, RlcConfig};
 use crate::rlc::switching::RateSwitch;
 use crate::rlc::umts::config::Discard;
 use crate::stage::{Outbox, ReconfigureError};
-
-pub(crate) const AGREED: &str = "both ends have to agree on it: restart the link";
 
 impl Bearer {
     pub(super) fn apply_settings(

@@ -2,8 +2,8 @@
 
 use airwire::time::Instant;
 
+use super::AGREED;
 use super::pdus::{pull, record_pdu};
-use super::reconfiguration::AGREED;
 use super::{Bearer, DirectionState};
 use crate::packet::Direction;
 use crate::rlc::config::RlcConfig;

@@ -16,13 +16,12 @@ use super::round_trips::Sent;
 use super::series::Counted;
 use super::{DirectionAnalysis, InitialFlight, PacketContext, outages};
 use crate::compact::CompactOption;
+use crate::connection::clock_order::REORDERED_WITHIN;
 use crate::trace::{Fate, Idle, Proof, Sending, SentSegment};
 
 /// Number of consecutive packets outside the known window after which the known window is assumed to be
 /// wrong.
 const MAX_STRAYS: u8 = 8;
-/// Nanoseconds within which a host or a capture may reorder packets. Wireshark uses the same value.
-pub(in crate::connection) const REORDERED_WITHIN: i64 = 3_000_000;
 
 /// Bytes by which a packet may exceed the known window.
 pub(super) const WINDOW_TOLERANCE: u64 = 1 << 20;

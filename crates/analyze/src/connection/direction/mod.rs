@@ -45,7 +45,6 @@ use airwire::seq::Seq;
 use self::ack_policy::AckCounts;
 use self::acks::MAX_UNCAPTURED;
 use self::anomalies::Anomalies;
-pub(super) use self::data::REORDERED_WITHIN;
 use self::data::WINDOW_TOLERANCE;
 use self::flight::Flight;
 use self::limits::LimitTimes;
