@@ -309,7 +309,7 @@ fn wireshark_decodes_nr_am() {
     for (sn_length, bits) in [(nr::AmSnLength::Bits12, 12), (nr::AmSnLength::Bits18, 18)] {
         let config = nr::AmConfig { sn_length, parameters: parameters(), ..nr::AmConfig::default() };
         let ends = [(); 2].map(|()| nr::AmEntity::new(config.clone()));
-        let count = size(5_000, 50_000);
+        let count = size(2_500, 50_000);
         let run = AmRun::new(&format!("nr-am-{bits}"), nr_framing(4, bits, bits), ends, count, 20..1_500);
         run.check_transmitted();
         run.check_reassembled(|pdu| nr_offset(pdu, sn_length));
@@ -325,7 +325,7 @@ fn wireshark_decodes_lte_am() {
             let run = |grants| {
                 let ends = [(); 2].map(|()| lte::AmEntity::new(config.clone()));
                 let framing = lte_framing(4, bits, is_15);
-                AmRun::new(&format!("lte-am-{bits}"), framing, ends, size(2_000, 30_000), grants)
+                AmRun::new(&format!("lte-am-{bits}"), framing, ends, size(1_000, 30_000), grants)
             };
             run(20..1_500).check_transmitted();
             // tshark does not reassemble SDUs from segments of a PDU. With a constant grant there are none.
@@ -413,7 +413,7 @@ fn wireshark_decodes_a_million_pdcp_pdus_of_each_format() {
         let framing = pdcp_framing(format);
         let mut draws = Stream::new(seed(), "reports");
         let mut capture = InMemory::default();
-        let total = size(10_000, 1_000_000);
+        let total = size(5_000, 1_000_000);
         for count in 0..total {
             let is_report = count % 10 == 9;
             let pdu = if is_report {

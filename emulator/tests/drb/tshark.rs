@@ -130,14 +130,14 @@ fn tshark_reassembles_all_packets_from_lte_pdus() {
 /// A million PDUs in each format in `make nightly`. Without handovers, so the sequence numbers wrap.
 #[test]
 fn tshark_decodes_a_million_pdus_of_each_format() {
-    let nr = ("nr", r#"down.tbs = "2000B""#, r#"up.tbs = "1000B""#, "8Mbit", 18, size("2s", "110s"));
+    let nr = ("nr", r#"down.tbs = "2000B""#, r#"up.tbs = "1000B""#, "8Mbit", 18, size("600ms", "110s"));
     let lte = (
         "lte",
         r#"down = { tbs = "300B", blocks = 2 }"#,
         r#"up.tbs = "300B""#,
         "3Mbit",
         12,
-        size("6s", "560s"),
+        size("2s", "560s"),
     );
     for ((kind, down, up, load, pdcp_sn, length), mode, sn) in [
         (nr, "am", 18),
@@ -152,7 +152,7 @@ fn tshark_decodes_a_million_pdus_of_each_format() {
         let rlc = format!("both.rlc = {{ mode = \"{mode}\", sn = {sn} }}");
         let scenario = scenario(kind, &[down, up, &rlc]);
         let args = format!("--size 100 --for {length} --down poisson:{load} --up poisson:1Mbit --seed 7");
-        let (name, least) = (format!("million-{mode}-{sn}"), size(10_000, 1_000_000));
+        let (name, least) = (format!("million-{mode}-{sn}"), size(3_000, 1_000_000));
         if mode == "am" {
             check(&name, &scenario, &args, pdcp_sn, least);
         } else {
@@ -173,7 +173,7 @@ fn tshark_reassembles_all_packets_of_unacknowledged_mode() {
         );
         let args = format!(
             "--size mix --for {} --down poisson:4Mbit --up poisson:1Mbit --seed 7",
-            size("3s", "30s")
+            size("1500ms", "30s")
         );
         let (directory, _) = simulate(&format!("um-{kind}-{sn}"), &scenario, &args);
         // tshark 4.0 aborts when it reassembles segments of NR in unacknowledged mode.

@@ -16,7 +16,7 @@ use super::assert_little_memory;
 /// By default, fewer connections are enough, because the memory per connection does not depend on their
 /// number.
 fn connections() -> u32 {
-    sample::size(10_000, 100_000)
+    sample::size(5_000, 100_000)
 }
 
 const REQUEST: u32 = 200;
