@@ -26,9 +26,11 @@ use libtest_mimic::{Arguments, Trial};
 use markdown::Page;
 
 /// Pages that run only in `make nightly`, because they take long and other tests run the same commands: the
-/// README runs the demo, `sweeps` runs the example of a sweep, `ns2` its own generator, and `experiments` and
-/// `captures` the commands of the page about captures. The names in these pages are checked in every run.
-const NIGHTLY: [&str; 4] = [
+/// README runs the demo, `sweeps` runs the example of a sweep, `ns2` its own generator, `experiments` and
+/// `captures` the commands of the page about captures, and `experiments` the effects of LTE and NR. The names in
+/// these pages are checked in every run.
+const NIGHTLY: [&str; 5] = [
+    "docs/explanation/lte-nr.md",
     "docs/reference/analyze.md",
     "docs/getting-started/demo.md",
     "docs/guides/sweeps.md",

@@ -454,6 +454,9 @@ impl Parser<'_> {
         if self.eat(operator) {
             return Ok(());
         }
+        if self.is_word("for") {
+            return Err(self.error("`for` is not supported: airtcp has no loops and comprehensions"));
+        }
         Err(self.error(format!("expected `{operator}`, found {}", self.found())))
     }
 

@@ -146,6 +146,10 @@ fn unsupported_python_is_named_with_line() {
         ),
         ("assert x[0]", "0: `[` after a value is not supported".to_owned()),
         ("assert {1}", "0: `{` is not supported: airtcp has no dictionaries and sets".to_owned()),
+        (
+            "x = [i for i in (1, 2)]",
+            "0: `for` is not supported: airtcp has no loops and comprehensions".to_owned(),
+        ),
         ("assert\\\n math.pi", "1: `.` is not supported".to_owned()),
         ("assert f'x'", "0: strings with the prefix `f` are not supported".to_owned()),
         ("assert '''x'''", "0: strings in triple quotes are not supported".to_owned()),
