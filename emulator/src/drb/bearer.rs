@@ -15,9 +15,9 @@ use crate::stages::queue::Queue;
 
 /// Maximum size of a PDCP SDU in bytes (TS 38.323 §4.3.1).
 const MAX_SDU: usize = 9_000;
-/// Memory of an SDU in the entities in addition to its bytes.
+/// Memory that the entities use for an SDU, without its bytes.
 const SDU_OVERHEAD: u64 = 160;
-/// RLC SDUs with identifiers from here on are PDCP control PDUs. Smaller identifiers are numbers in the ledger.
+/// Identifier of the first PDCP control PDU in RLC. Smaller identifiers are the ledger's numbers of packets.
 pub(super) const CONTROL: u64 = 1 << 63;
 
 /// A bearer with both of its ends.
@@ -39,8 +39,8 @@ pub(super) struct DirectionState {
     pub(super) pdcp: Transmitter,
     pub(super) receiver: PdcpReceiver,
     pub(super) counters: Counters,
-    /// Number in the ledger of the packet with COUNT 0. It changes when a re-establishment in unacknowledged mode
-    /// restarts COUNT.
+    /// The ledger's number of the packet with COUNT 0. A re-establishment in unacknowledged mode restarts
+    /// COUNT, and so changes this number.
     pub(super) base: u64,
     /// Number of status reports that the receiver has sent.
     pub(super) reports: u64,
@@ -71,7 +71,8 @@ pub(super) struct Counters {
 }
 
 impl BearerDirection {
-    /// Whether packets wait in PDCP, not in RLC. A queue discipline needs this in order to select or drop them.
+    /// Whether packets wait in PDCP, not in RLC. An active queue discipline selects and drops packets, which
+    /// is only possible before RLC has them.
     pub(super) fn queues_in_pdcp(&self) -> bool {
         self.pdcp.count_at == CountAt::FirstTransmission || !self.queue.is_drop_tail()
     }
@@ -98,7 +99,8 @@ impl Bearer {
         Self { entities, directions, events: Vec::new(), settings }
     }
 
-    /// Whether the bearer carries this packet, if no bearer of higher priority does.
+    /// Whether the bearer accepts this packet. The first bearer in the order of priority that accepts a
+    /// packet carries it.
     pub(super) fn carries(&self, packet: &Packet) -> bool {
         self.settings.filter.as_ref().is_none_or(|filter| filter.matches(&packet.bytes))
     }
@@ -182,8 +184,8 @@ impl Bearer {
         in_rlc + in_pdcp
     }
 
-    /// Whether PDCP may number another packet. With more than half of the number space unconfirmed, the receiver
-    /// would mistake the COUNT (TS 38.323 §5.2.1, NOTE).
+    /// Whether PDCP may number another packet. If more than half of the number space were unconfirmed, the
+    /// receiver would derive wrong COUNTs (TS 38.323 §5.2.1, NOTE).
     pub(super) fn can_number(&self, direction: Direction) -> bool {
         let pdcp = &self.directions[direction].pdcp;
         pdcp.tx_next() - pdcp.first_unconfirmed() < self.settings.directions[direction].pdcp.format.window()
@@ -231,7 +233,7 @@ impl Bearer {
         }
     }
 
-    /// Records a HARQ retransmission for each packet of which the PDUs carry octets.
+    /// Records a HARQ retransmission for each packet that has octets in these PDUs.
     pub(super) fn note_retransmission(
         &self,
         direction: Direction,
@@ -246,7 +248,7 @@ impl Bearer {
         }
     }
 
-    /// HARQ has lost these PDUs. Without acknowledgements, their SDUs are lost as well.
+    /// Handles PDUs that HARQ has lost. In unacknowledged mode, their SDUs are lost as well.
     pub(super) fn lose(&mut self, direction: Direction, pdus: &[Pdu], out: &mut Outbox) {
         if self.is_unacknowledged() {
             for id in pdus.iter().flat_map(sdus) {
@@ -256,7 +258,7 @@ impl Bearer {
     }
 }
 
-/// Identifiers of the SDUs of which the PDU carries octets.
+/// Identifiers of the SDUs that have octets in the PDU.
 pub(super) fn sdus(pdu: &Pdu) -> &[u64] {
     if let PduKind::Data { sdus, .. } = &pdu.kind { sdus } else { &[] }
 }

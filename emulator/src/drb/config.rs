@@ -181,7 +181,7 @@ impl<G: Generation> Default for DrbConfig<G> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DrbSettings {
     pub(super) technology: TechnologyKind,
-    /// The cell at the start, and the cell that alternates with the first one.
+    /// The first cell, and the cell that alternates with it.
     pub(super) cells: Vec<Cell>,
     pub(super) channels: PerDirection<ChannelSettings>,
     /// In the order of their priority. The last one is the default bearer.
@@ -219,7 +219,7 @@ pub(super) struct Blocks {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BearerSettings {
     pub(super) technology: TechnologyKind,
-    /// The packets that the bearer carries. `None`: all that no other bearer carries.
+    /// The packets that the bearer carries. `None`: the packets that no other bearer carries.
     pub(super) filter: Option<Filter>,
     pub(super) directions: PerDirection<BearerDirection>,
 }
@@ -232,7 +232,7 @@ pub(super) struct BearerDirection {
     pub(super) queue: QueueConfig,
 }
 
-/// Settings of the channel of one direction that do not depend on the cell.
+/// The settings of a channel that do not depend on the cell. A channel has one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ChannelSettings {
     pub(super) harq: HarqConfig,

@@ -1,7 +1,7 @@
 //! Handovers, and re-establishment after radio link failures (TS 38.331 §5.3.5, §5.3.7).
 //!
-//! Choices: RLC and PDCP are re-established when the procedure begins, and only its duration is modelled, not
-//! its messages. Transport blocks that have not arrived by then are lost. The first SDU after the
+//! Choices: the model has the duration of the procedure, but not its messages. RLC and PDCP are
+//! re-established when the procedure begins, and transport blocks in flight are lost. The first SDU after the
 //! re-establishment is the status report of PDCP.
 
 use airwire::time::Instant;
@@ -103,7 +103,7 @@ impl Bearer {
     fn reestablish(&mut self, now: Instant, forwards: bool, out: &mut Outbox) {
         for direction in Direction::BOTH {
             self.entities[direction].reestablish(&mut self.events);
-            // RLC begins again, so another failure of the link changes nothing.
+            // A radio link failure in these events would only cause the same re-establishment again.
             self.handle_events(now, direction, DeliveredBy::Reestablishment, out);
         }
         match self.settings.mode() {
@@ -130,9 +130,9 @@ impl Bearer {
         }
     }
 
-    /// Re-establishes PDCP in unacknowledged mode (TS 38.323 §5.1.2, TS 36.323 §5.2): the receiver delivers what
-    /// it holds, and both ends number from 0 again. Packets of which nothing was transmitted continue, and the
-    /// others are lost.
+    /// Re-establishes PDCP in unacknowledged mode (TS 38.323 §5.1.2, TS 36.323 §5.2): the receiver delivers
+    /// all SDUs that it holds, and both ends number from 0 again. The sender gives new numbers to the packets
+    /// that wait. Packets whose transmission has begun are lost.
     fn restart(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         self.directions[direction].receiver.flush(now);
         self.deliver(direction, out);
@@ -153,7 +153,7 @@ impl Bearer {
         }
     }
 
-    /// Drops the packets that neither end has any more: PDCP has discarded them, or a handover did not forward
+    /// Drops the packets that neither end can deliver: PDCP has discarded them, or a handover did not forward
     /// them.
     fn drop_unrecoverable(&mut self, direction: Direction, forwards: bool, out: &mut Outbox) {
         let why = if direction == Direction::Down && !forwards {

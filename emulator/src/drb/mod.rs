@@ -1,12 +1,12 @@
 //! Data radio bearers of LTE and NR: the stages `lte` and `nr`.
 //!
-//! A bearer consists of two ends, the network and the terminal. Each has a PDCP and an RLC entity. In each
-//! direction, a shared channel with HARQ carries transport blocks on a grid of slots. A second bearer shares the
-//! transport blocks, and has priority.
+//! A bearer has two ends, the network and the terminal. Each end has a PDCP and an RLC entity. In each
+//! direction, a shared channel with HARQ carries transport blocks on a grid of slots. An optional second
+//! bearer has priority in the same transport blocks.
 //!
 //! - [`config`] defines the settings;
-//! - `bearer` is one bearer, with its sender in `bearer` and its receiver in `reception`;
-//! - `rlc_entity` and `pdcp_receiver` select the machine of the generation and mode;
+//! - `bearer` and `reception` are the sending and the receiving part of one bearer;
+//! - `rlc_entity` and `pdcp_receiver` select the implementation for the generation and mode;
 //! - `shared_channel` is the DL-SCH or the UL-SCH: it decides which slots the bearers can use, and what arrives;
 //! - `transmission` fills transport blocks;
 //! - `connection` performs handovers and re-establishment after a radio link failure;
@@ -86,7 +86,7 @@ impl<G: Generation> Settings for DrbConfig<G> {
 }
 
 impl Drb {
-    /// Creates the bearer of the stage `name`.
+    /// Creates the stage. `name` is its name in the scenario.
     pub fn new<G: Generation>(config: &DrbConfig<G>, seed: u64, name: &str) -> Result<Self, Invalid> {
         config.validate()?;
         let settings = config.settings();
@@ -136,8 +136,8 @@ impl Drb {
     }
 }
 
-/// The other terminals of the cell. Without their own size, their transport blocks are as large as the bearer's
-/// in its first state.
+/// The other terminals of the cell. If the settings have no size for their transport blocks, the blocks have
+/// the size of the first state in `own`.
 fn other_users(config: Option<&OthersConfig>, own: &[State], seed: u64, name: &str) -> OtherUsers {
     let Some(config) = config else { return OtherUsers::new(Default::default(), 1, []) };
     let octets = config.tbs.map_or(own[0].octets, |tbs| tbs.as_bytes() as usize);

@@ -79,7 +79,7 @@ impl PdcpReceiver {
         }
     }
 
-    /// Expects COUNT 0 again.
+    /// Expects COUNT 0 next.
     pub(super) fn restart(&mut self) {
         either!(self, receiver => receiver.restart());
     }

@@ -41,8 +41,9 @@ impl Bearer {
         }
     }
 
-    /// Counts an SDU or PDU that cannot occur. In unacknowledged mode it can: if a segment is late by more than a
-    /// window of sequence numbers, the receiver combines segments of different SDUs.
+    /// Counts an SDU or PDU that indicates a bug. Unacknowledged mode has such SDUs without a bug: if a
+    /// segment is late by more than a window of sequence numbers, the receiver combines segments of different
+    /// SDUs.
     fn count_unknown(&mut self, direction: Direction) {
         if !self.is_unacknowledged() {
             self.directions[direction].counters.unknown_sdus += 1;
@@ -63,8 +64,8 @@ impl Bearer {
         }
         let discards = self.settings.directions[direction].pdcp.count_at == CountAt::Submission;
         while let Some(count) = self.directions[direction].pdcp.take_expired(now) {
-            // RLC transmits an SDU nevertheless if its transmission has begun. The other case is that the SDU has
-            // been numbered for the next block, and a discard would leave a gap.
+            // RLC refuses to discard an SDU whose transmission has begun. If PDCP numbers packets only when
+            // RLC needs data, an SDU with a COUNT belongs to the next block, and a discard would leave a gap.
             let id = self.directions[direction].base + count;
             if discards && self.entities[direction].discard(id, &mut self.events) {
                 self.drop_packet(direction, id, DropReason::PdcpDiscard, out);
@@ -111,7 +112,8 @@ impl Bearer {
             Ok(Pdu::Data { sn }) => {
                 match self.directions[direction].receiver.receive(now, sn, pdu, by) {
                     Reception::Accepted => self.deliver(direction, out),
-                    // A duplicate was settled before.
+                    // If the PDU is a duplicate, its packet was delivered before, and `drop_packet` does
+                    // nothing.
                     Reception::Discarded { count } => {
                         let state = &self.directions[direction];
                         if let Some(id) = state.base.checked_add(count)
@@ -127,8 +129,8 @@ impl Bearer {
         }
     }
 
-    /// The sender of `direction` receives a status report. The receiver has the SDUs that the report
-    /// confirms, or has stopped waiting for these SDUs.
+    /// Handles a status report at the sender of `direction`. The report confirms SDUs that the receiver has,
+    /// or for which it has stopped waiting.
     fn receive_report(&mut self, direction: Direction, report: &StatusReport, out: &mut Outbox) {
         let mut confirmed = Vec::new();
         self.directions[direction].pdcp.receive_report(report, |count| confirmed.push(count));
@@ -172,7 +174,7 @@ impl Bearer {
             return;
         }
         let passed = state.base + state.receiver.next_count();
-        // Neither a block nor a timer can complete a packet that has been transmitted.
+        // Without blocks in flight and running timers, a packet whose transmission has begun cannot arrive.
         let is_silent = is_idle
             && self.entities[direction].buffer_status().new == 0
             && self.entities[direction.reversed()].next_deadline().is_none()
@@ -190,13 +192,13 @@ impl Bearer {
         }
     }
 
-    /// The packets with these numbers that have not been settled.
+    /// The packets with these numbers that are neither delivered nor dropped.
     pub(super) fn packets(&self, direction: Direction, ids: &[u64]) -> Vec<PacketId> {
         let ledger = &self.directions[direction].ledger;
         ids.iter().filter_map(|id| Some(ledger.packet(*id)?.id)).collect()
     }
 
-    /// Drops a packet that can no longer be delivered, if it has not been settled.
+    /// Drops a packet that cannot be delivered. Does nothing if the packet was delivered or dropped before.
     pub(super) fn drop_packet(&mut self, direction: Direction, id: u64, why: DropReason, out: &mut Outbox) {
         let DirectionState { ledger, counters, .. } = &mut self.directions[direction];
         let Some(packet) = ledger.settle(id) else { return };

@@ -76,7 +76,7 @@ impl Bearer {
         }
     }
 
-    /// Submits the packets that wait in PDCP, if they wait in RLC from now on.
+    /// Moves the waiting packets from PDCP to RLC, if they belong in RLC with the new settings.
     fn empty_queue(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
         while !self.settings.directions[direction].queues_in_pdcp()
             && self.can_number(direction)

@@ -156,7 +156,7 @@ impl RlcEntity {
         }
     }
 
-    /// Re-establishes the entity. LTE first delivers the SDUs that are complete.
+    /// Re-establishes the entity. An LTE entity first delivers the SDUs that are complete.
     pub(super) fn reestablish(&mut self, events: &mut Vec<Event>) {
         match self {
             Self::LteAm(entity) => entity.reestablish(events),
@@ -172,7 +172,7 @@ impl RlcEntity {
         }
     }
 
-    /// Counters. Those of acknowledged mode are 0 in unacknowledged mode.
+    /// Counters. In unacknowledged mode, the counters of polls, retransmissions and STATUS PDUs are 0.
     pub(super) fn stats(&self) -> AmStats {
         by_mode!(self, am => am.stats(), um => um.stats)
     }

@@ -15,15 +15,14 @@ use crate::packet::Direction;
 use crate::rlc::block_errors::BlockErrorProcess;
 use crate::rlc::service::Pdu;
 
-/// Number of HARQ processes in a slot with several transport blocks. In the standards, each block has its own
-/// HARQ entity. Here, the blocks share the processes of all these entities.
+/// The shared channel of one direction.
 pub(super) struct SharedChannel {
     direction: Direction,
     harq: Harq<TransportBlock>,
     in_flight: InFlight<TransportBlock>,
     in_flight_octets: u64,
     errors: BlockErrorProcess,
-    /// Draws of retransmissions and of feedback.
+    /// Random numbers for the errors of retransmissions and of feedback.
     draws: Stream,
     retx_bler: f64,
     nack_to_ack: f64,
@@ -51,7 +50,7 @@ pub(super) struct TransportBlock {
     report: Option<Report>,
 }
 
-/// The end of a transport block.
+/// Result of one transmission of a transport block.
 pub(super) enum Decision {
     /// HARQ retransmits the block.
     Undecided,
@@ -99,6 +98,8 @@ impl SharedChannel {
         channel
     }
 
+    /// Sets the number of HARQ processes. In the standards, each transport block of a slot has its own HARQ
+    /// entity. Here, the blocks share the processes of all these entities.
     fn set_processes(&mut self, settings: &ChannelSettings) {
         let mut harq = settings.harq;
         harq.processes *= self.blocks_per_slot;
@@ -116,14 +117,14 @@ impl SharedChannel {
         self.set_processes(settings);
     }
 
-    /// Uses the transport blocks of another cell, or changed ones, from `now` on.
+    /// Changes the transport blocks at `now`, because the cell or the settings change.
     pub(super) fn set_blocks(&mut self, now: Instant, blocks: &Blocks, settings: &ChannelSettings) {
         self.blocks_per_slot = blocks.per_slot;
         self.adaptation.set(blocks.states.clone(), now);
         self.set_processes(settings);
     }
 
-    /// Slots have another length from now on.
+    /// Changes the length of slots.
     pub(super) fn change_slot(&mut self, old: Duration, new: Duration) {
         self.errors.change_tti(old, new);
     }
@@ -171,8 +172,8 @@ impl SharedChannel {
         Some(block)
     }
 
-    /// The next slot from `now` on that the bearer may use. `buffered` is the number of octets that the sender
-    /// could transmit.
+    /// Start of the next slot, at `now` or later, that the bearers may use. `buffered` is the number of
+    /// octets that wait and may be transmitted.
     pub(super) fn next_slot(
         &mut self,
         now: Instant,
@@ -271,8 +272,8 @@ impl SharedChannel {
         Block::new(block)
     }
 
-    /// Transmits a block in this slot. A retransmission has the size of the first transmission, also in a special
-    /// slot, where its code rate is higher.
+    /// Transmits a block in this slot. A retransmission has the size of the first transmission. In a special
+    /// slot, only its code rate is higher.
     pub(super) fn transmit(&mut self, slot: Slot, grid: &Grid, block: Block<TransportBlock>) -> Decision {
         let now = slot.start;
         let reception = self.draw(slot, block.transmissions);
@@ -320,7 +321,7 @@ impl TransportBlock {
 fn active_slot(start: Instant, drx: Option<&Drx>, slot: impl Fn(Instant) -> Instant) -> Instant {
     let Some(drx) = drx else { return start };
     let mut start = start;
-    // A slot may begin after a short on-duration has ended, but not in every cycle.
+    // A short on-duration can end before the next slot begins. A later cycle has a slot that begins in time.
     for _ in 0..1000 {
         let active = drx.active_from(start);
         if active == start {

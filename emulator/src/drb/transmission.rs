@@ -19,7 +19,7 @@ impl Drb {
         self.bearers.iter().map(|bearer| bearer.buffered(direction)).sum()
     }
 
-    /// When the next slot begins that this direction may use.
+    /// Start of the next slot that this direction may use.
     pub(super) fn next_slot(&mut self, now: Instant, direction: Direction) -> Option<Instant> {
         let buffered = self.buffered(direction);
         let now = now.max(self.suspended_until);
@@ -53,8 +53,8 @@ impl Drb {
         }
     }
 
-    /// Whether the bearer has something to transmit in this downlink slot, and the scheduler assigns it the
-    /// slot.
+    /// Whether the bearers have something to transmit in this downlink slot, and the scheduler assigns the
+    /// slot to them.
     fn wins_slot(&mut self, slot: Slot, octets: usize) -> bool {
         let channel = &self.channels.down.shared;
         let retransmits = channel.has_retransmission(slot.start);
@@ -135,8 +135,8 @@ impl Drb {
 }
 
 impl TechnologyKind {
-    /// Octets that the MAC subheader of the last PDU grows by if another bearer's PDU follows. In LTE, only the
-    /// subheader of the last PDU has no length.
+    /// Octets that the last subheader gains if a PDU of another bearer follows. In LTE, the subheader of the
+    /// last PDU in a block has no length field. It gets one when another PDU follows.
     fn subheader_before_next(self, pdus: &[Pdu]) -> usize {
         match pdus.last() {
             Some(Pdu { octets, kind: PduKind::Data { .. } }) if self == Self::Lte => {

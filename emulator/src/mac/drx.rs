@@ -58,7 +58,7 @@ impl Drx {
         self.active_until = now + self.config.inactivity;
     }
 
-    /// Earliest time from `at` on at which the terminal is active.
+    /// Earliest time, at `at` or later, at which the terminal is active.
     pub fn active_from(&self, at: Instant) -> Instant {
         let offset = (at - Instant::ZERO).as_nanos() % self.config.cycle.as_nanos();
         if at < self.active_until || offset < self.config.on.as_nanos() {

@@ -2,9 +2,9 @@
 //! receives a grant, and reports the size of its buffer (BSR) in each transport block. Further grants follow
 //! from the reports.
 //!
-//! Choices: the network knows the exact size of the buffer as of the report, less what it has granted since.
-//! A report arrives with the transport block that carries it. If HARQ loses the block, the terminal notices
-//! and sends an SR (in place of retxBSR-Timer). An SR is never lost.
+//! Choices: a report has the exact size of the buffer, from which the network subtracts the octets that it
+//! has granted since. A report arrives with the transport block that carries it. If HARQ loses the block, the
+//! terminal notices and sends an SR (in place of retxBSR-Timer). An SR is never lost.
 
 use std::collections::VecDeque;
 
@@ -110,9 +110,9 @@ impl UplinkGrants {
         }
     }
 
-    /// Earliest time from `now` on at which a slot may be granted for new data, as far as known now. `buffered`
-    /// is the number of octets in the terminal's buffer. The terminal triggers an SR if it has data and no
-    /// report announces it.
+    /// Earliest time, at `now` or later, at which a slot may be granted for new data. `None` if no SR or
+    /// report asks for a grant. `buffered` is the number of octets in the terminal's buffer. The terminal
+    /// triggers an SR if it has data that no report announces.
     pub fn granted_from(&mut self, now: Instant, buffered: usize, grid: &Grid) -> Option<Instant> {
         self.evaluate(now);
         let Some(period) = self.config.sr_period else { return (buffered > 0).then_some(now) };

@@ -10,7 +10,8 @@ use crate::packet::Direction;
 
 /// Symbols of a slot.
 pub const SYMBOLS: usize = 14;
-/// Downlink symbols of a special slot. The others are the guard period, and uplink symbols too few for data.
+/// Downlink symbols of a special slot. The other symbols are the guard period, and uplink symbols without
+/// data.
 pub const SPECIAL_DOWN: usize = 10;
 
 /// A TDD pattern such as `DDDSU`, or `D` for FDD, where both directions can use every slot.
@@ -139,12 +140,12 @@ impl Grid {
         Slot { number, start: Instant::ZERO + self.slot * number }
     }
 
-    /// The part of `octets`, the size of a transport block in a full slot, that this slot can carry.
+    /// Size of a transport block in this slot. In a full slot, it has `octets` octets.
     pub fn octets(&self, direction: Direction, slot: Slot, octets: usize) -> usize {
         octets * self.pattern.symbols(direction, slot.number) / SYMBOLS
     }
 
-    /// Mean share of a full slot that a slot carries in this direction.
+    /// Data symbols of this direction, as a share of all symbols.
     pub fn share(&self, direction: Direction) -> f64 {
         let slots = self.pattern.0.len() as u64;
         let symbols: usize = (0..slots).map(|slot| self.pattern.symbols(direction, slot)).sum();

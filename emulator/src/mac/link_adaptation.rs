@@ -12,13 +12,13 @@ pub struct State {
     pub mean: Duration,
 }
 
-/// The state of a channel over time: a chain whose states are left for one of their neighbours, with equal
-/// probability.
+/// The state of a channel over time. From each state, the channel moves to the previous or the next one, with
+/// equal probability.
 #[derive(Clone, Debug)]
 pub struct LinkAdaptation {
     states: Vec<State>,
     current: usize,
-    /// End of the current state. `None`: it lasts.
+    /// End of the current state. `None`: the state never ends.
     until: Option<Instant>,
     stream: Stream,
 }
@@ -31,7 +31,7 @@ impl LinkAdaptation {
         adaptation
     }
 
-    /// Replaces the states. The current one is the first.
+    /// Replaces the states. The first one becomes the current state.
     pub fn set(&mut self, states: Vec<State>, now: Instant) {
         if states != self.states {
             self.states = states;
@@ -43,7 +43,7 @@ impl LinkAdaptation {
     fn draw_end(&mut self, from: Instant) {
         self.until = (self.states.len() > 1).then(|| {
             let mean = self.states[self.current].mean.as_secs_f64();
-            // 1 − u is above 0.
+            // 1 − u is above 0, so the logarithm is finite.
             from + Duration::from_secs_f64(-mean * (1.0 - self.stream.unit()).ln())
         });
     }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn chain_spends_time_in_states_as_configured() {
-        // The middle state is entered after every other one, so visits are 1 : 2 : 1.
+        // Both outer states lead to the middle one, so visits are 1 : 2 : 1.
         let states = vec![state(0, 100), state(1, 100), state(2, 400)];
         let mut chain = LinkAdaptation::new(states, Instant::ZERO, Stream::new(1, "x"));
         let mut times = [0.0_f64; 3];

@@ -53,7 +53,7 @@ impl OtherUser {
         self.since = now;
     }
 
-    /// Octets that the terminal could be sent in a slot that carries `capacity`.
+    /// Number of waiting octets that a slot with `capacity` octets can carry to the terminal.
     fn sendable(&self, capacity: usize) -> usize {
         match self.demand {
             Demand::FullBuffer => capacity,
@@ -81,18 +81,18 @@ impl OtherUsers {
         Self { scheduling, window, scheduler, users, next: 0, assigned: 0 }
     }
 
-    /// Whether there are any.
+    /// Whether the cell has no other terminals.
     pub fn is_empty(&self) -> bool {
         self.users.is_empty()
     }
 
-    /// Number of slots that other terminals were assigned, and the octets that each has received.
+    /// Number of slots assigned to other terminals, and the octets that each terminal has received.
     pub fn counters(&self) -> (u64, impl Iterator<Item = u64>) {
         (self.assigned, self.users.iter().map(|user| user.octets))
     }
 
-    /// Assigns the slots up to and including `slot`, and returns whether the terminal on the path gets that
-    /// one. In it, that terminal could be sent `own` octets. It had nothing to send in the slots before.
+    /// Assigns the slots up to and including `slot`. Returns whether the terminal on the path gets `slot`, in
+    /// which it could receive `own` octets. In the earlier slots, nothing waited for it.
     pub fn assign(&mut self, grid: &Grid, slot: Slot, own: usize) -> bool {
         if self.users.is_empty() {
             return true;

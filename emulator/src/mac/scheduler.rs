@@ -43,9 +43,9 @@ impl Scheduler {
         Self { shares: vec![Share::default(); mobiles] }
     }
 
-    /// Chooses the mobile for `tti`. `candidates` contains mobiles, with the number of bits that each
-    /// could be sent. If several mobiles are equal, the one that has waited longest is chosen. `window` is the number
-    /// of TTIs in the average.
+    /// Chooses the mobile for `tti`. `candidates` contains mobiles, each with the number of bits that it can
+    /// receive. Among equal mobiles, the one that has waited longest is chosen. `window` is the number of
+    /// TTIs in the average.
     pub(crate) fn choose(
         &self,
         scheduling: Scheduling,
@@ -86,8 +86,7 @@ impl Scheduler {
 mod tests {
     use super::*;
 
-    /// Remobiles the mobile of each TTI. `bits` is the number of bits that each mobile could be sent in any
-    /// TTI.
+    /// Returns the mobile of each TTI. `bits` is the number of bits that each mobile can receive in any TTI.
     fn run(scheduling: Scheduling, bits: &[f64], ttis: u64) -> Vec<usize> {
         let mut scheduler = Scheduler::new(bits.len());
         (0..ttis)

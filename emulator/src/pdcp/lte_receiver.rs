@@ -1,8 +1,8 @@
 //! Receiving side of PDCP in LTE, for a bearer with one RLC AM entity (TS 36.323 §5.1.2.1.2) or in RLC UM
 //! (§5.1.2.1.3).
 //!
-//! RLC delivers PDUs in order, so PDCP does not reorder. With AM, it waits for missing SDUs only after a
-//! re-establishment, because the sender retransmits all unconfirmed SDUs in order.
+//! RLC delivers PDUs in order, so PDCP does not reorder. After a re-establishment of RLC AM, the sender
+//! retransmits all unconfirmed SDUs in order. Only then PDCP waits for missing SDUs.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,7 +28,7 @@ pub struct LteReceiver<P> {
 pub enum DeliveredBy {
     /// RLC has received it in order.
     Reception,
-    /// RLC was re-established and had received it completely before, maybe out of order.
+    /// RLC had received it completely, maybe out of order, when it was re-established.
     Reestablishment,
     /// RLC is in unacknowledged mode. Every SDU is new, because RLC discards duplicates.
     Unacknowledged,
@@ -68,8 +68,8 @@ impl<P> LteReceiver<P> {
 
     /// Handles a data PDU with the sequence number `sn`.
     ///
-    /// The standard compares the sequence number with Last_Submitted_PDCP_RX_SN and Next_PDCP_RX_SN. The
-    /// accepted PDUs are those within Reordering_Window after the last submitted one.
+    /// The comparisons of the standard with Last_Submitted_PDCP_RX_SN and Next_PDCP_RX_SN accept the PDUs
+    /// within Reordering_Window after the last submitted one.
     pub fn receive(&mut self, now: Instant, sn: u32, pdu: P, by: DeliveredBy) -> Reception {
         let window = self.format.window();
         let ahead = u64::from(sn).wrapping_sub(self.next_to_submit) & (2 * window - 1);

@@ -1,7 +1,7 @@
 //! PDCP of data radio bearers over RLC acknowledged mode, for LTE (3GPP TS 36.323) and NR (TS 38.323).
 //!
-//! PDCP numbers the IP packets with a COUNT, of which the PDU header carries the low bits. Lossless handover
-//! and in-order delivery rely on it. Ciphering, integrity protection, header compression and split bearers
+//! PDCP gives each IP packet a COUNT. The PDU header carries the low bits of the COUNT. Lossless handover and
+//! in-order delivery rely on the COUNT. Ciphering, integrity protection, header compression and split bearers
 //! are not included, so a data PDU is a header of two or three octets and the packet.
 //!
 //! - [`pdu`] contains the formats of data PDUs and status reports;

@@ -63,7 +63,7 @@ pub struct ReceiverCounters {
     pub hold_time: Duration,
     /// Longest time for which an SDU waited.
     pub longest_hold: Duration,
-    /// PDUs that were discarded, because they had arrived before or after t-Reordering had given them up.
+    /// Discarded PDUs: duplicates, and PDUs that arrived after t-Reordering had given them up.
     pub discarded: u64,
     /// Expiries of t-Reordering.
     pub t_reordering_expiries: u64,
@@ -140,8 +140,8 @@ impl<P> NrReceiver<P> {
         self.delivered.pop_front()
     }
 
-    /// RCVD_COUNT of a sequence number (§5.2.2.1): the COUNT within half of the number space of RX_DELIV.
-    /// Returns `None` for a COUNT below 0.
+    /// RCVD_COUNT of a sequence number (§5.2.2.1): the COUNT with this number that differs from RX_DELIV by
+    /// at most half of the number space. Returns `None` for a COUNT below 0.
     fn rcvd_count(&self, sn: u32) -> Option<Count> {
         let window = self.format.window();
         let distance = u64::from(sn).wrapping_sub(self.rx_deliv).wrapping_add(window) & (2 * window - 1);
@@ -215,7 +215,7 @@ impl<P> NrReceiver<P> {
         }
     }
 
-    /// Moves RX_DELIV to the next SDU, after the delivery of the one before if it is held.
+    /// Delivers the SDU at RX_DELIV, if it is held, and increments RX_DELIV.
     fn deliver_first(&mut self, now: Instant) {
         self.deliver(now, 0);
         self.slots.pop_front();
@@ -288,7 +288,7 @@ mod tests {
             .collect()
     }
 
-    /// A receiver, to which PDUs are handed by their COUNT.
+    /// Receives the PDU with this COUNT at `now` ms.
     fn receive(receiver: &mut NrReceiver<Count>, now: u64, count: Count) -> Reception {
         receiver.receive(at(now), receiver.format.sn(count), count)
     }
@@ -388,7 +388,7 @@ mod tests {
                 Reception::Accepted,
                 "the last one in the window"
             );
-            // One more is taken for an SDU from before.
+            // The next sequence number belongs to an SDU before RX_DELIV.
             assert_eq!(receive(&mut receiver, 1, edge), Reception::Discarded { count: edge - wrap });
         }
     }

@@ -80,7 +80,7 @@ impl Format {
     }
 }
 
-/// A PDU of which the header has been decoded.
+/// A PDU whose header has been decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pdu {
     /// A data PDU. Its SDU is [`Format::sdu`].
@@ -145,7 +145,7 @@ fn big_endian(octets: &[u8]) -> u32 {
 
 impl StatusReport {
     /// Creates the report of a receiver that misses `first_missing`. `arrived` says for each later SDU, in
-    /// order, whether it has arrived. A report that would be too long covers only the first of them.
+    /// order, whether it has arrived. The report ends at its maximum size.
     pub fn new(format: Format, first_missing: Count, arrived: impl Iterator<Item = bool>) -> Self {
         let first_missing = if format.is_nr() { first_missing as u32 } else { format.sn(first_missing) };
         let mut bitmap = Vec::new();
@@ -168,7 +168,7 @@ impl StatusReport {
         (unconfirmed + ahead).saturating_sub(half)
     }
 
-    /// Numbers of the SDUs after the first missing one that have arrived, where the SDU after it is 1.
+    /// The SDUs that have arrived, as distances from the first missing one.
     pub fn arrived(&self) -> impl Iterator<Item = Count> {
         let bits = |octet: u8| (0..8).map(move |bit| octet << bit & 0x80 != 0);
         (1..).zip(self.bitmap.iter().copied().flat_map(bits)).filter_map(|(n, arrived)| arrived.then_some(n))

@@ -19,7 +19,7 @@ pub struct Transmitter {
     first: Count,
     /// `None`: confirmed or discarded.
     entries: VecDeque<Option<Entry>>,
-    /// COUNT of the first SDU whose discardTimer may be running. Those before it are gone or have expired.
+    /// COUNT of the first SDU whose discardTimer may be running. Earlier SDUs are confirmed or discarded.
     next_expiry: Count,
     /// Octets of all PDUs in `entries`.
     octets: u64,
@@ -57,8 +57,8 @@ impl Transmitter {
         self.octets
     }
 
-    /// Gives an SDU that arrived at `arrived` the next COUNT, and returns its PDU for RLC. Times of arrival
-    /// must not decrease.
+    /// Gives an SDU the next COUNT, and returns its PDU for RLC. Its time of arrival, `arrived`, must not be
+    /// before that of the previous SDU.
     pub fn submit(&mut self, arrived: Instant, sdu: &[u8]) -> (Count, Arc<[u8]>) {
         let count = self.tx_next();
         let pdu: Arc<[u8]> = encode_data(self.format, count, sdu).into();

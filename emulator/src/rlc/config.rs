@@ -59,7 +59,7 @@ pub struct DirectionConfig {
     /// Whether values that RRC cannot configure (TS 25.331 §10.3.4.23) are errors. Otherwise they cause
     /// warnings. Default: false.
     pub strict: bool,
-    /// Queue of the packets of which nothing has been transmitted yet. The packet in transmission and packets
+    /// Queue of the packets whose transmission has not begun. The packet in transmission and packets
     /// that wait for an acknowledgement do not count. Default: no bound.
     pub queue: QueueConfig,
 }

@@ -18,7 +18,7 @@ pub(crate) struct Ledger {
     entries: VecDeque<Option<Entry>>,
     first: u64,
     held: usize,
-    /// Number of the first packet of which nothing has been transmitted.
+    /// Number of the first packet whose transmission has not begun.
     next_to_begin: u64,
     waiting_packets: usize,
     waiting_bytes: u64,
@@ -44,7 +44,7 @@ impl Ledger {
         self.held
     }
 
-    /// Number of packets of which nothing has been transmitted, and their bytes.
+    /// Number of packets whose transmission has not begun, and their bytes.
     pub(crate) fn waiting(&self) -> (usize, u64) {
         (self.waiting_packets, self.waiting_bytes)
     }
@@ -70,8 +70,8 @@ impl Ledger {
         self.entries.get(self.index(number)?)?.as_ref().map(|entry| &entry.packet)
     }
 
-    /// Records that a PDU carries data of this packet. Earlier packets have begun or were discarded.
-    /// Calls `begun` with each packet that begins, and the time since which it has waited.
+    /// Records that the transmission of this packet has begun, and of all packets before it. Calls `begun`
+    /// with each packet whose transmission had not begun before, and the time since which it has waited.
     pub(crate) fn begin_through(&mut self, number: u64, mut begun: impl FnMut(&Packet, Instant)) {
         while self.next_to_begin <= number {
             let entry = self.index(self.next_to_begin).and_then(|index| self.entries.get(index)?.as_ref());
@@ -84,9 +84,9 @@ impl Ledger {
         }
     }
 
-    /// Makes all unsettled packets wait, like packets of which nothing was transmitted, regardless of the
-    /// bounds. Calls `requeue` for each packet in order, with its number, the time since which it waits, and
-    /// its bytes. A packet that had begun waits since `now`.
+    /// Makes all unsettled packets wait again, even if they exceed the bounds. A packet whose transmission
+    /// had begun waits since `now`. Calls `requeue` for each packet in order, with its number, the time since
+    /// which it waits, and its bytes.
     pub(crate) fn requeue_all(&mut self, now: Instant, mut requeue: impl FnMut(u64, Instant, &[u8])) {
         let begun = self.next_to_begin;
         self.next_to_begin = self.first;
@@ -107,8 +107,8 @@ impl Ledger {
         (self.first..).zip(&self.entries).filter_map(|(number, entry)| entry.as_ref().map(|_| number))
     }
 
-    /// Settles a packet that the receiver has reassembled. It is the earliest unsettled packet with this
-    /// content of which something has been transmitted.
+    /// Settles a packet that the receiver has reassembled: the earliest unsettled packet with this content
+    /// whose transmission has begun.
     pub(crate) fn deliver(&mut self, octets: &[u8]) -> Option<Packet> {
         let begun = self.next_to_begin.saturating_sub(self.first) as usize;
         let same = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.packet.bytes == octets);
@@ -116,7 +116,7 @@ impl Ledger {
         self.settle(self.first + index as u64)
     }
 
-    /// Whether something of this packet has been transmitted.
+    /// Whether the transmission of this packet has begun.
     pub(crate) fn has_begun(&self, number: u64) -> bool {
         number < self.next_to_begin
     }

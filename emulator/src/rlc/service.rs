@@ -24,8 +24,8 @@ pub enum Event {
     Delivered(Vec<u8>),
     /// The peer has acknowledged all octets of the SDU with this identifier.
     Confirmed(u64),
-    /// RETX_COUNT has reached maxRetxThreshold. RRC must be informed. It gets the identifier of the SDU
-    /// (NR) or of the first SDU in the PDU (LTE).
+    /// RETX_COUNT has reached maxRetxThreshold, of which RRC must be informed. The identifier is that of the
+    /// SDU (NR) or of the first SDU in the PDU (LTE).
     MaxRetx(u64),
 }
 
@@ -43,13 +43,14 @@ pub struct Pdu {
 pub enum PduKind {
     /// An AMD PDU, an AMD PDU segment or a UMD PDU.
     Data {
-        /// Sequence number without modulus. A UMD PDU without a sequence number (NR) has the next one.
+        /// Unwrapped sequence number. For a UMD PDU without a sequence number (NR): that of the next
+        /// segmented SDU.
         sn: u64,
         /// 1 for the first transmission, 2 + RETX_COUNT for a retransmission.
         transmission: u32,
         /// Whether the P field is set.
         polls: bool,
-        /// The SDUs of which the PDU carries octets.
+        /// The SDUs that have octets in the PDU.
         sdus: SduIds,
     },
     /// A STATUS PDU.
@@ -59,13 +60,13 @@ pub enum PduKind {
 /// Octets that wait in an entity: the data volume that MAC reports (36.322 §4.5, 38.322 §5.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferStatus {
-    /// Octets of SDUs that have not been transmitted, also if the window does not allow them yet.
+    /// Octets that have not been transmitted, including those that a full window holds back.
     pub new: u64,
     /// Octets that wait for retransmission.
     pub retransmission: u64,
     /// Size of the STATUS PDU that can be sent now.
     pub status: u64,
-    /// Number of SDUs of which nothing has been transmitted.
+    /// Number of SDUs whose transmission has not begun.
     pub sdus: usize,
 }
 

@@ -1,5 +1,6 @@
-//! Sequence numbers of LTE and NR. They have a modulus only on the air. Entities count them without one, and
-//! restore a received number from an edge of their window, the modulus base (36.322 §7.1, 38.322 §7.1).
+//! Sequence numbers of LTE and NR. PDUs carry their low bits. Entities use unwrapped numbers, which never
+//! return to
+//! 0. They unwrap a received number with an edge of their window, the modulus base (36.322 §7.1, 38.322 §7.1).
 
 /// Length of a sequence number in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ pub enum Switching {
         /// The changes, in ascending order of their times.
         changes: Vec<Change>,
     },
-    /// The buffer occupancy: bytes of packets of which nothing has been transmitted. (Choice: data that waits
+    /// The buffer occupancy: bytes of packets whose transmission has not begun. (Choice: data that waits
     /// for an acknowledgement does not count.)
     ByOccupancy {
         /// The possible rates, in ascending order. The list includes the channel's own rate.

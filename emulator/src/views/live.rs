@@ -36,7 +36,7 @@ struct Blocks {
     new: u64,
     /// PDUs that RLC has retransmitted.
     resent: u64,
-    /// Bytes of the packets of which nothing has been transmitted.
+    /// Bytes of the packets whose transmission has not begun.
     queued: u64,
     /// Packets that PDCP holds back.
     held: u64,

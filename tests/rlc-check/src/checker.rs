@@ -194,7 +194,7 @@ impl Checker {
         }
     }
 
-    /// Checks a data PDU. Returns its sequence number without modulus.
+    /// Checks a data PDU. Returns its unwrapped sequence number.
     fn check_data(&mut self, end: usize, pdu: &Pdu, sn: u16, poll: bool) -> u64 {
         let Self { settings, ends, findings, counts, .. } = self;
         let (settings, sender) = (&settings[end], &mut ends[end].sender);
@@ -237,7 +237,7 @@ impl Checker {
         number
     }
 
-    /// Checks a status report. Returns the sequence number of its MRW without modulus.
+    /// Checks a status report. Returns the unwrapped sequence number of its MRW.
     fn check_status(&mut self, end: usize, pdu: &Pdu, status: &Status) -> Option<u64> {
         let Self { settings, ends, findings, .. } = self;
         let other = &settings[1 - end];
@@ -377,7 +377,7 @@ fn check_retransmission(
     number
 }
 
-/// Checks that a report agrees with the arrivals. Returns its LSN without modulus.
+/// Checks that a report agrees with the arrivals. Returns its unwrapped LSN.
 fn check_acknowledgement(
     receiver: &ReceiverState,
     other: &DirectionSettings,

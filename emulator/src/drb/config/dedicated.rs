@@ -16,7 +16,7 @@ const EF: u8 = 46;
 /// Largest DSCP (RFC 2474).
 const MAX_DSCP: u8 = 63;
 
-/// A bearer with priority over the stage's own: its packets, and the settings of both directions.
+/// Settings of a bearer with priority over the default bearer. They apply to both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, bound = "G: Generation")]
 pub struct DedicatedConfig<G: Generation> {
@@ -28,7 +28,7 @@ pub struct DedicatedConfig<G: Generation> {
     pub rlc: G::Rlc,
     /// PDCP.
     pub pdcp: G::Pdcp,
-    /// Queue of the packets of which nothing has been transmitted yet. Default: no bound.
+    /// Queue of the packets whose transmission has not begun. Default: no bound.
     pub queue: QueueConfig,
 }
 

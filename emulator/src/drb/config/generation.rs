@@ -1,4 +1,4 @@
-//! LTE and NR: the parts of the settings that differ.
+//! LTE and NR: the settings in which they differ.
 
 use std::fmt::Debug;
 
@@ -21,11 +21,11 @@ pub trait Generation: Clone + Debug + Default + PartialEq + 'static {
     const KIND: TechnologyKind;
     /// Default length of a slot.
     const SLOT: Duration;
-    /// The only possible length of a slot, if there is only one.
+    /// Length of a slot, if it cannot be configured.
     const ONLY_SLOT: Option<Duration>;
-    /// Default of HARQ.
+    /// Default settings of HARQ.
     const HARQ: HarqConfig;
-    /// Default of the period of scheduling requests, and of the time from a request to its grant.
+    /// Default period of scheduling requests, and default time from a request to its grant.
     const GRANT: (Duration, Duration);
     /// Default TDD pattern.
     fn pattern() -> Pattern;

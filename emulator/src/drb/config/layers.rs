@@ -70,7 +70,8 @@ pub struct PdcpSettings {
 pub struct NrRlcConfig {
     /// Acknowledged mode (default) or unacknowledged mode, which only has `sn` and the timer of the receiver.
     pub mode: RlcMode,
-    /// Bits of a sequence number: 12 or 18, in unacknowledged mode 6 or 12. Default: 18, and 12.
+    /// Bits of a sequence number. Acknowledged mode: 12 or 18, default 18. Unacknowledged mode: 6 or 12,
+    /// default 12.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sn: Option<u32>,
     /// pollPDU. Default: 16.
@@ -95,7 +96,7 @@ pub struct NrRlcConfig {
 pub struct LteRlcConfig {
     /// Acknowledged mode (default) or unacknowledged mode, which only has `sn` and the timer of the receiver.
     pub mode: RlcMode,
-    /// Bits of a sequence number: 10 or 16, in unacknowledged mode 5 or 10. Default: 10.
+    /// Bits of a sequence number. Acknowledged mode: 10 or 16. Unacknowledged mode: 5 or 10. Default: 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sn: Option<u32>,
     /// pollPDU. Default: 16.
@@ -149,8 +150,8 @@ pub struct LtePdcpConfig {
     pub count_at: CountAt,
 }
 
-/// The moment at which PDCP gives a packet its COUNT. A packet that is discarded after that leaves a gap, for
-/// which the NR receiver waits until t-Reordering expires.
+/// The moment at which PDCP gives a packet its COUNT. If a packet with a COUNT is discarded, the NR receiver
+/// waits for the packet until t-Reordering expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountAt {

@@ -47,7 +47,7 @@ pub struct DirectionConfig<G: Generation> {
     /// Transport blocks in each slot: carriers, or codewords of LTE. Default: 1 (LTE down: 2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<usize>,
-    /// States of a channel that changes. Each is left for one of its neighbours.
+    /// States of a channel that varies. From each state, the channel moves to the previous or the next one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StateConfig>,
     /// HARQ, and the errors of its transmissions.
@@ -61,7 +61,7 @@ pub struct DirectionConfig<G: Generation> {
     pub rlc: G::Rlc,
     /// PDCP of this direction.
     pub pdcp: G::Pdcp,
-    /// Queue of the packets of which nothing has been transmitted yet. Default: no bound.
+    /// Queue of the packets whose transmission has not begun. Default: no bound.
     pub queue: QueueConfig,
     /// Whether values that RRC cannot configure are errors. Otherwise they cause warnings. Default: false.
     pub strict: bool,
@@ -87,7 +87,7 @@ pub struct HarqSettings<G: Generation> {
     pub round_trip: Duration,
     /// Maximum number of transmissions of a block, including the first. Default: 5 in NR, 4 in LTE.
     pub transmissions: u32,
-    /// The first transmissions that fail. Default: none.
+    /// Errors of first transmissions. Default: none.
     pub bler: BlockErrors,
     /// Probability that a retransmission fails. Default: 10 %.
     pub retx_bler: Probability,
@@ -210,7 +210,7 @@ impl<G: Generation> DirectionConfig<G> {
                 return Err(Invalid::new(key, format!("{value} is not possible: write 1 to {most}")));
             }
         }
-        // Choice: a slot has one symbol of control channels, and the DM-RS of one symbol.
+        // Choice: one symbol of a slot carries control channels, and one carries the DM-RS.
         let block = NrBlock { prb, mcs, table, layers, symbols: 13, dmrs: 12 };
         let last = if table == 1 { 28 } else { 27 };
         block.octets().ok_or_else(|| {
@@ -239,7 +239,7 @@ impl<G: Generation> DirectionConfig<G> {
         BearerDirection { rlc: self.rlc.settings(), pdcp: self.pdcp.settings(), queue: self.queue }
     }
 
-    /// The settings of the channel, which does not depend on the bearer.
+    /// The settings of the channel, which all bearers share.
     pub(super) fn channel(&self) -> ChannelSettings {
         let grant = self.grant.clone().unwrap_or_default();
         let HarqSettings { processes, round_trip, transmissions, .. } = self.harq;

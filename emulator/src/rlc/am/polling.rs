@@ -17,7 +17,7 @@ pub(in crate::rlc) struct Polling {
     is_forced: bool,
 }
 
-/// The state of a transmitting side after a data PDU, on which polling depends.
+/// State of the transmitting side after a data PDU. It decides whether the PDU polls.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rlc) struct AfterPdu {
     /// Highest sequence number submitted to the lower layer.
@@ -26,7 +26,7 @@ pub(in crate::rlc) struct AfterPdu {
     pub(in crate::rlc) new_octets: usize,
     /// Whether neither new data nor a retransmission waits.
     pub(in crate::rlc) buffers_empty: bool,
-    /// Whether the window excludes the transmission of new data.
+    /// Whether the window prevents the transmission of new data.
     pub(in crate::rlc) stalled: bool,
 }
 
@@ -79,7 +79,7 @@ impl Polling {
         expired
     }
 
-    /// Whether a poll has been sent, and is neither answered nor to be repeated.
+    /// Whether a poll has been sent and its answer may still arrive.
     pub(in crate::rlc) fn is_waiting(&self) -> bool {
         self.t_poll_retransmit.is_some()
     }

@@ -24,8 +24,8 @@ pub(in crate::rlc) struct ReceiveWindow {
     /// RX_Highest_Status, VR(MS): the highest ACK_SN that a STATUS PDU may have.
     highest_status: u64,
     timer: Option<Timer>,
-    /// Units of which nothing has been received, below `next_highest`: first of each run, and the end of the
-    /// run.
+    /// Ranges of units below `next_highest` without received octets: the first unit of a range, and the
+    /// number after its last unit.
     gaps: BTreeMap<u64, u64>,
     /// Units that are partly received.
     partial: BTreeMap<u64, Assembly>,
@@ -96,8 +96,8 @@ impl ReceiveWindow {
         std::mem::take(&mut self.partial)
     }
 
-    /// Handles a received segment of unit `sn`, which is at or above RX_Next, or at most one number space minus
-    /// one window above it, which is outside the window.
+    /// Handles a received segment of the unit `sn`, which is at or above RX_Next. The number of an outdated
+    /// PDU appears above the window.
     pub(in crate::rlc) fn receive(&mut self, now: Instant, sn: u64, segment: Segment<'_>) -> Placement {
         // 36.322 §5.1.3.2.2, 38.322 §5.2.3.2.2: a PDU outside the receiving window is discarded.
         if sn < self.next || sn - self.next >= self.size {
@@ -185,8 +185,7 @@ impl ReceiveWindow {
         [gap, partial].into_iter().flatten().fold(self.next_highest.max(from), u64::min)
     }
 
-    /// Whether something is missing from `lower` on, below `upper`, that would be reported after the timer
-    /// expires.
+    /// Whether octets are missing from `lower` to below `upper`, and the timer has to run because of them.
     fn is_missing(&self, lower: u64, upper: u64) -> bool {
         match self.generation {
             // 36.322 §5.1.3.2.3: VR(H) > VR(R).
@@ -201,8 +200,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Stops the timer if what it waits for has been received, and starts it if something else is missing
-    /// (36.322 §5.1.3.2.3, 38.322 §5.2.3.2.3).
+    /// Stops the timer if nothing is missing below its mark. Starts it if it is not running and something is
+    /// missing (36.322 §5.1.3.2.3, 38.322 §5.2.3.2.3).
     fn update_timer(&mut self, now: Instant) {
         if let Some(Timer { mark, .. }) = self.timer
             && !self.is_missing(self.next, mark)

@@ -35,7 +35,7 @@ impl Receiver {
         }
     }
 
-    /// Handles a segment of the unit with the sequence number `wire`. Returns the number without modulus.
+    /// Handles a segment of the unit with the sequence number `wire`. Returns the unwrapped number.
     pub(in crate::rlc) fn receive(
         &mut self,
         now: Instant,

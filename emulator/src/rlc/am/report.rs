@@ -7,7 +7,7 @@ use crate::rlc::segments::Assembly;
 /// Sizes of the fields of a STATUS PDU in bits.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rlc) struct ReportFormat {
-    /// D/C, CPT, ACK_SN, E1, and R if it is reserved.
+    /// D/C, CPT, ACK_SN, E1, and the reserved bits after them.
     pub(in crate::rlc) header: usize,
     /// NACK_SN and its extension bits.
     pub(in crate::rlc) nack: usize,
@@ -32,7 +32,7 @@ impl ReportFormat {
     }
 }
 
-/// The report about everything missing, cut to `room` octets. ACK_SN is "the SN of the next not
+/// The report about all missing units and octets, cut to `room` octets. ACK_SN is "the SN of the next not
 /// received RLC SDU which is not indicated as missing" (LTE: RLC data PDU). `None` if no STATUS PDU fits.
 pub(in crate::rlc) fn build(window: &ReceiveWindow, format: ReportFormat, room: usize) -> Option<Status> {
     let left = room.saturating_mul(8).checked_sub(format.header)?;
@@ -83,8 +83,8 @@ impl Report {
         if let (Some(named), Some(last)) = (self.nacks.last_mut(), last) {
             *named = last;
         }
-        // Choice: the first unit of a report has one NACK from its first to its last missing octet if its holes
-        // do not fit. Otherwise small grants would never report it.
+        // Choice: if the holes of the first unit in a report do not fit, it has one NACK from its first to
+        // its last missing octet. Otherwise, small grants would never report the unit.
         if self.nacks.is_empty()
             && let (Some((start, _)), Some((_, end))) = (holes().next(), holes().last())
             && self.append(nack(start, end))

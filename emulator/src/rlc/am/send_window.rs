@@ -21,13 +21,13 @@ pub(in crate::rlc) struct SendWindow<T> {
     units: VecDeque<Unit<T>>,
     /// The highest ACK_SN received. All units below it are acknowledged, except those in `missing`.
     acked_below: u64,
-    /// Units below `acked_below` that are not acknowledged. So the time for a report is proportional to its
-    /// changes.
+    /// Units below `acked_below` that are not acknowledged. With this set, the work for a report is
+    /// proportional to the changes that it makes.
     missing: BTreeSet<u64>,
     /// Units with octets that wait for retransmission.
     pending: BTreeSet<u64>,
     pending_octets: u64,
-    /// Number of reports received, so that NACKs in the same report can be recognised.
+    /// Number of reports received. It identifies the NACKs of one report.
     reports: u64,
 }
 
@@ -47,7 +47,7 @@ struct Unit<T> {
     pending: Ranges,
 }
 
-/// A retransmission that waits.
+/// Octets that wait for retransmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::rlc) struct Retransmission {
     pub(in crate::rlc) sn: u64,
@@ -98,7 +98,7 @@ impl<T> SendWindow<T> {
         self.units.is_empty()
     }
 
-    /// Adds a unit of which the first `transmitted` octets are transmitted. Returns its sequence number.
+    /// Adds a unit whose first `transmitted` octets are transmitted. Returns its sequence number.
     pub(in crate::rlc) fn push(&mut self, content: T, length: u32, transmitted: u32) -> u64 {
         self.units.push_back(Unit {
             content,

@@ -2,8 +2,8 @@
 
 use crate::rlc::sn::SnBits;
 
-/// A STATUS PDU. After decoding, its sequence numbers are those on the air. Before encoding, they are without
-/// modulus.
+/// A STATUS PDU. A decoded one has the sequence numbers of the PDU until [`restore`](Self::restore) unwraps
+/// them. Encoding accepts unwrapped sequence numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// ACK_SN: all units below it have been received, except for the NACKs.
@@ -45,8 +45,8 @@ impl Nack {
 }
 
 impl Status {
-    /// Restores the sequence numbers of a decoded STATUS PDU. ACK_SN is at or above `base`, and the NACKs are
-    /// below ACK_SN. Returns the first NACK_SN that is not, if there is one.
+    /// Unwraps the sequence numbers of a decoded STATUS PDU: ACK_SN is at or above `base`, and the NACKs are
+    /// below ACK_SN. The error is the first NACK_SN that cannot be below ACK_SN.
     pub(in crate::rlc) fn restore(&mut self, bits: SnBits, base: u64) -> Result<(), u32> {
         self.ack_sn = bits.restore(base, self.ack_sn as u32);
         for nack in &mut self.nacks {
@@ -55,7 +55,7 @@ impl Status {
             if below < u64::from(nack.range) || below > bits.window() {
                 return Err(wire);
             }
-            // A late report may name numbers from before the start of the count.
+            // In a late report, a number may lie before the first number of the entity.
             nack.sn = self.ack_sn.checked_sub(below).ok_or(wire)?;
         }
         Ok(())

@@ -33,7 +33,7 @@ pub(in crate::rlc) fn sdu(id: u64, length: usize) -> Sdu {
     Sdu { id, octets: octets.into() }
 }
 
-/// No poll triggers except an empty buffer and a full window.
+/// Parameters with which a PDU polls only if nothing is left to send or the window is full.
 pub(in crate::rlc) fn quiet() -> AmParameters {
     AmParameters {
         poll_pdu: None,
@@ -281,7 +281,7 @@ impl<E: Entity> Link<E> {
 }
 
 impl<E> Link<E> {
-    /// Checks that no STATUS PDU acknowledges a unit of which nothing could have arrived when it was sent. Returns
+    /// Checks that each STATUS PDU acknowledges only units that were transmitted before and not lost. Returns
     /// the number of NACKs.
     pub(in crate::rlc) fn check_reports(&self, bits: SnBits, decode: impl Fn(&[u8]) -> Status) -> usize {
         let mut nacks = 0;

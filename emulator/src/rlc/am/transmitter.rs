@@ -28,7 +28,7 @@ impl<T> Transmitter<T> {
     }
 
     /// Handles the submission of a data PDU with `new_octets` octets that had not been transmitted before.
-    /// `has_new` is whether further new data waits. Returns whether the PDU polls.
+    /// `has_new`: further new data waits. Returns whether the PDU polls.
     pub(in crate::rlc) fn submit(
         &mut self,
         now: Instant,
@@ -49,7 +49,7 @@ impl<T> Transmitter<T> {
         polls
     }
 
-    /// Whether the window excludes the transmission of new data.
+    /// Whether the window prevents the transmission of new data.
     pub(in crate::rlc) fn is_stalled(&self) -> bool {
         self.window.is_full() && self.window.unfinished().is_none()
     }
@@ -76,8 +76,8 @@ impl<T> Transmitter<T> {
         Ok(())
     }
 
-    /// Handles the expiry of t-PollRetransmit (36.322 §5.2.2.3, 38.322 §5.3.3.4). `has_new` is whether new
-    /// data waits. Returns the unit whose RETX_COUNT reaches maxRetxThreshold.
+    /// Handles the expiry of t-PollRetransmit (36.322 §5.2.2.3, 38.322 §5.3.3.4). `has_new`: new data waits.
+    /// Returns the unit whose RETX_COUNT reaches maxRetxThreshold.
     pub(in crate::rlc) fn handle_deadline(
         &mut self,
         now: Instant,
@@ -97,8 +97,9 @@ impl<T> Transmitter<T> {
     /// Handles the discard of an SDU that was not transmitted. Returns the unit whose RETX_COUNT reaches
     /// maxRetxThreshold.
     ///
-    /// Choice: the discarded SDU was the reason why the last PDU did not poll. If nothing is left to transmit,
-    /// no poll follows, and the loss of that PDU would never be noticed. A retransmission carries the poll.
+    /// Choice: the last PDU did not poll because the discarded SDU was to follow. If nothing is left to
+    /// transmit, no poll follows, and the loss of that PDU would never be noticed. So a retransmission
+    /// carries the poll.
     pub(in crate::rlc) fn handle_discard(&mut self, has_new: bool) -> Option<&T> {
         if has_new || self.window.is_empty() || self.window.has_pending() || self.polling.is_waiting() {
             return None;

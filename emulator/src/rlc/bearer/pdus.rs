@@ -58,7 +58,7 @@ pub(super) fn record_pdu(
     });
 }
 
-/// Packets of which the PDU carries data.
+/// Packets that have data in the PDU.
 fn sdus(pdu: &Outgoing) -> &[SduId] {
     if let PduKind::Data { sdus, .. } = &pdu.kind { sdus } else { &[] }
 }

@@ -124,7 +124,7 @@ impl Bearer {
         sent
     }
 
-    /// Bytes of downlink packets of which nothing has been transmitted.
+    /// Bytes of downlink packets whose transmission has not begun.
     pub(in crate::rlc) fn unsent_down(&self) -> u64 {
         let DirectionState { queue, ledger, .. } = &self.directions.down;
         ledger.waiting().1 + queue.bytes()

@@ -67,9 +67,9 @@ impl AmEntity {
         self.sender.submit(sdu);
     }
 
-    /// Discards an SDU (§5.3). Returns `false` if octets of it have been mapped to a PDU, or if the entity does
-    /// not have it. Such an SDU is not discarded. The discard can be the last chance for a poll to be repeated,
-    /// so [`Event::MaxRetx`] may follow.
+    /// Discards an SDU (§5.3). Returns `false`, and does not discard it, if octets of it have been mapped to
+    /// a PDU, or if the entity does not have it. A discard can cause a retransmission with a poll, and
+    /// therefore [`Event::MaxRetx`].
     pub fn discard(&mut self, id: u64, events: &mut Vec<Event>) -> bool {
         self.sender.discard(id, events)
     }
@@ -106,7 +106,7 @@ impl AmEntity {
         octets - left
     }
 
-    /// Handles a received PDU. Appends what follows from it to `events`. A refused PDU changes nothing.
+    /// Handles a received PDU. Appends the resulting events to `events`. A refused PDU changes nothing.
     pub fn receive(&mut self, now: Instant, pdu: &[u8], events: &mut Vec<Event>) -> Result<(), ReceiveError> {
         let result = match codec::decode(pdu, self.config.format) {
             Ok(codec::Pdu::Data(amd)) => self.receiver.receive(now, &amd, events, &mut self.stats),

@@ -328,7 +328,7 @@ fn take(rest: &mut &[u8]) -> Result<u8, ReceiveError> {
     Ok(*first)
 }
 
-/// Encodes a STATUS PDU. Its sequence numbers may be without modulus.
+/// Encodes a STATUS PDU. Its sequence numbers may be unwrapped.
 pub fn encode_status(status: &Status, length: AmSnLength) -> Vec<u8> {
     let mut out = BitWriter::with_capacity(length.report_format().octets(status));
     let (bits, sn_bits) = (length.bits(), length.bits().0 as usize);

@@ -53,7 +53,7 @@ impl SduStream {
             + unfinished.map_or(0, |(sdu, transmitted)| sdu.octets.len() as u64 - u64::from(*transmitted))
     }
 
-    /// Number of SDUs of which nothing has been transmitted.
+    /// Number of SDUs whose transmission has not begun.
     pub(super) fn waiting_sdus(&self) -> usize {
         self.queue.len()
     }

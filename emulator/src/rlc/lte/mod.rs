@@ -5,11 +5,11 @@
 //!
 //! # Use
 //!
-//! [`AmEntity`] sends and receives. A transport block of `octets` octets calls [`pull`](AmEntity::pull), which
-//! appends at most one STATUS PDU, and one PDU or segment with data that fills the rest. Each arriving PDU goes
-//! to [`receive`](AmEntity::receive). At [`next_deadline`](AmEntity::next_deadline) the owner calls
-//! [`on_deadline`](AmEntity::on_deadline), before it calls `pull` for the same instant. [`UmSender`] and
-//! [`UmReceiver`] are the two ends of UM.
+//! [`AmEntity`] sends and receives. For each transport block of `octets` octets, the caller calls
+//! [`pull`](AmEntity::pull), which appends at most one STATUS PDU, and one PDU or segment with data that
+//! fills the rest. The caller hands each arriving PDU to [`receive`](AmEntity::receive). At
+//! [`next_deadline`](AmEntity::next_deadline) it calls [`on_deadline`](AmEntity::on_deadline), before `pull`
+//! for the same instant. [`UmSender`] and [`UmReceiver`] are the two ends of UM.
 //!
 //! ```
 //! use airlink::rlc::lte::{AmConfig, AmEntity};

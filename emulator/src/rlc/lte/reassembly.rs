@@ -6,7 +6,7 @@ use crate::rlc::service::Event;
 /// Maximum size of an SDU.
 const MAX_SDU: usize = 65_535;
 
-/// How SDUs lie in the data field of a PDU, or in the parts of it that have been received.
+/// Where SDUs begin and end in the data field of a PDU, or in its segments that have been received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Boundaries {
     /// Whether the first octet of the PDU is the first octet of an SDU.
@@ -16,7 +16,7 @@ pub(super) struct Boundaries {
 }
 
 impl Boundaries {
-    /// Adds what the segment at the offset `so` shows.
+    /// Adds the boundaries within the segment at the offset `so`.
     pub(super) fn add(&mut self, so: u32, field: &DataField<'_>) {
         if so == 0 {
             self.starts_sdu = field.starts_sdu;
@@ -47,7 +47,7 @@ pub(super) struct Piece<'a> {
     /// Offset in the data field of the PDU.
     pub(super) offset: u32,
     pub(super) octets: &'a [u8],
-    /// Whether the octets follow directly on those before.
+    /// Whether the octets directly follow the octets of the previous piece.
     pub(super) is_contiguous: bool,
 }
 
@@ -67,7 +67,7 @@ impl Reassembler {
     pub(super) fn append(&mut self, piece: Piece<'_>, boundaries: &Boundaries, events: &mut Vec<Event>) {
         let Piece { offset, octets, is_contiguous } = piece;
         if !is_contiguous || offset == 0 {
-            // A PDU that starts an SDU contradicts one that left an SDU open.
+            // If this piece starts an SDU while another SDU is open, the open one is dropped.
             let is_open = is_contiguous && matches!(self, Self::Open(_));
             match (boundaries.starts_at(offset), is_open) {
                 (true, _) => *self = Self::Ended,

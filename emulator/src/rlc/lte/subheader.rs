@@ -1,13 +1,12 @@
-//! Sizes of the MAC subheaders of RLC PDUs (36.321 §6.1.2): R, R, E and LCID in one octet, and for all PDUs
-//! except the last one F and an L field of 7 or 15 bits.
+//! Sizes of the MAC subheaders of RLC PDUs (36.321 §6.1.2). One octet contains R, R, E and LCID. All
+//! subheaders except the last also have F and an L field of 7 or 15 bits.
 
 use crate::rlc::service::MacSubheaders;
 
 /// Longest PDU whose subheader has an L field of 7 bits.
 const SHORT: usize = 127;
 
-/// Octets that a STATUS PDU may have in `octets` octets of a transport block. `None` if there is room for
-/// none.
+/// Maximum size of a STATUS PDU in `octets` octets of a transport block. `None` if no octet of it fits.
 pub(super) fn status_room(counted: MacSubheaders, octets: usize) -> Option<usize> {
     let room = match counted {
         MacSubheaders::NotCounted => octets,
@@ -17,7 +16,7 @@ pub(super) fn status_room(counted: MacSubheaders, octets: usize) -> Option<usize
     (room > 0).then_some(room)
 }
 
-/// Octets of a STATUS PDU with `octets` octets in a transport block.
+/// Octets of a transport block that a STATUS PDU of `octets` octets takes.
 pub(super) fn status_cost(counted: MacSubheaders, octets: usize) -> usize {
     octets
         + match counted {

@@ -40,7 +40,7 @@ impl Default for UmConfig {
 pub struct UmSender {
     config: UmConfig,
     stream: SduStream,
-    /// VT(US), without modulus.
+    /// VT(US), unwrapped.
     vt_us: u64,
 }
 
@@ -135,7 +135,7 @@ struct Timer {
 impl UmReceiver {
     /// Creates an entity.
     pub fn new(config: UmConfig) -> Self {
-        // The window lies below VR(UH), so the numbers start one number space above 0.
+        // The window lies below VR(UH). The first number is high enough for the window to begin above 0.
         let start = config.sn_length.bits().modulus();
         Self {
             config,

@@ -265,7 +265,7 @@ fn take(rest: &mut &[u8]) -> Result<u8, ReceiveError> {
 /// Special value of SOend: the last octet of the SDU (§6.2.3.17).
 const SO_END: u16 = 0xffff;
 
-/// Encodes a STATUS PDU. Its sequence numbers may be without modulus.
+/// Encodes a STATUS PDU. Its sequence numbers may be unwrapped.
 pub fn encode_status(status: &Status, length: AmSnLength) -> Vec<u8> {
     let mut out = Vec::with_capacity(length.report_format().octets(status));
     let bits = length.bits();

@@ -5,11 +5,11 @@
 //!
 //! # Use
 //!
-//! [`AmEntity`] sends and receives. A transport block of `octets` octets calls [`pull`](AmEntity::pull), which
-//! appends a STATUS PDU, then retransmissions, then new data, as many PDUs as fit. Each arriving PDU goes to
-//! [`receive`](AmEntity::receive). At [`next_deadline`](AmEntity::next_deadline) the owner calls
-//! [`on_deadline`](AmEntity::on_deadline), before it calls `pull` for the same instant. [`UmSender`] and
-//! [`UmReceiver`] are the two ends of UM.
+//! [`AmEntity`] sends and receives. For each transport block of `octets` octets, the caller calls
+//! [`pull`](AmEntity::pull), which appends a STATUS PDU, then retransmissions, then new data, as many PDUs as
+//! fit. The caller hands each arriving PDU to [`receive`](AmEntity::receive). At
+//! [`next_deadline`](AmEntity::next_deadline) it calls [`on_deadline`](AmEntity::on_deadline), before `pull`
+//! for the same instant. [`UmSender`] and [`UmReceiver`] are the two ends of UM.
 //!
 //! ```
 //! use airlink::rlc::nr::{AmConfig, AmEntity};

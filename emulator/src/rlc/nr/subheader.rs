@@ -5,7 +5,7 @@ use crate::rlc::service::MacSubheaders;
 /// Longest PDU whose subheader has an L field of 8 bits.
 const SHORT: usize = 255;
 
-/// Octets that a PDU may have in `octets` octets of a transport block. `None` if there is room for none.
+/// Maximum size of a PDU in `octets` octets of a transport block. `None` if no octet of it fits.
 pub(super) fn room(counted: MacSubheaders, octets: usize) -> Option<usize> {
     let room = match counted {
         MacSubheaders::NotCounted => octets,
@@ -15,7 +15,7 @@ pub(super) fn room(counted: MacSubheaders, octets: usize) -> Option<usize> {
     (room > 0).then_some(room)
 }
 
-/// Octets of a PDU with `octets` octets in a transport block.
+/// Octets of a transport block that a PDU of `octets` octets takes.
 pub(super) fn cost(counted: MacSubheaders, octets: usize) -> usize {
     octets
         + match counted {

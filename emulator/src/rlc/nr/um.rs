@@ -44,7 +44,7 @@ pub struct UmSender {
     queue: SduQueue,
     /// The SDU under segmentation and the number of its transmitted octets.
     unfinished: Option<(Sdu, u32)>,
-    /// TX_Next, without modulus.
+    /// TX_Next, unwrapped.
     tx_next: u64,
 }
 
@@ -151,7 +151,8 @@ struct Timer {
 impl UmReceiver {
     /// Creates an entity.
     pub fn new(config: UmConfig) -> Self {
-        // The window lies below RX_Next_Highest, so the numbers start one number space above 0.
+        // The window lies below RX_Next_Highest. The first number is high enough for the window to begin
+        // above 0.
         let start = config.sn_length.bits().modulus();
         Self {
             config,
@@ -164,7 +165,7 @@ impl UmReceiver {
         }
     }
 
-    /// Number of SDUs of which segments were received and discarded.
+    /// Number of SDUs whose received segments were discarded.
     pub fn discarded(&self) -> u64 {
         self.discarded
     }
@@ -229,8 +230,9 @@ impl UmReceiver {
         self.partial = kept;
     }
 
-    /// RX_Next_Highest > RX_Next_Reassembly + 1, or it is RX_Next_Reassembly + 1 and an octet before the last
-    /// received one of that SDU is missing.
+    /// Whether an SDU is missing, or an octet of the SDU RX_Next_Reassembly before its last received octet:
+    /// RX_Next_Highest > RX_Next_Reassembly + 1, or RX_Next_Highest = RX_Next_Reassembly + 1 and the SDU has
+    /// a hole.
     fn is_missing(&self) -> bool {
         let next = self.next_reassembly;
         self.next_highest > next + 1 || self.next_highest == next + 1 && self.has_hole(next)
@@ -241,8 +243,8 @@ impl UmReceiver {
     }
 
     /// Stops and starts t-Reassembly (§5.2.2.2.3). It stops if RX_Timer_Trigger <= RX_Next_Reassembly, if
-    /// RX_Timer_Trigger is outside the window, or if only the SDU of RX_Next_Reassembly is there and has no
-    /// hole.
+    /// RX_Timer_Trigger is outside the window, or if RX_Next_Highest = RX_Next_Reassembly + 1 and the SDU
+    /// RX_Next_Reassembly has no hole.
     fn update_timer(&mut self, now: Instant) {
         self.timer = self.timer.filter(|Timer { trigger, .. }| {
             let next = self.next_reassembly;

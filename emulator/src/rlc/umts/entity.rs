@@ -121,7 +121,7 @@ pub enum PduKind {
         transmission: u32,
         /// Whether the Polling bit is set.
         polls: bool,
-        /// The SDUs of which the PDU carries data, except those whose outcome is known.
+        /// The SDUs that have data in the PDU, except those whose outcome is known.
         sdus: SduIds,
     },
     /// A STATUS PDU.
@@ -186,7 +186,7 @@ impl Entity {
         self.transmitter.submit(now, id, octets, &mut self.stats);
     }
 
-    /// Number of SDUs of which nothing has been transmitted, and their bytes.
+    /// Number of SDUs whose transmission has not begun, and their bytes.
     pub fn unsent(&self) -> (usize, usize) {
         self.transmitter.unsent()
     }

@@ -46,7 +46,7 @@ pub(crate) struct Sdu<Id> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentedPdu<Id> {
     pub(crate) amd: Amd<'static>,
-    /// SDUs of which the PDU carries data, in order.
+    /// SDUs that have data in the PDU, in order.
     pub(crate) carried: Vec<Carried<Id>>,
     /// SDUs whose end the PDU indicates, in order. The (i + 1)-th Length Indicator belongs to the SDU at
     /// index i. The first one may belong to an SDU without data in this PDU (LI 0). With HE = 10 there is one
@@ -308,7 +308,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         self.reusable = Some(pdu);
     }
 
-    /// Removes an SDU of which nothing has been sent. `None` if such an SDU does not exist.
+    /// Removes an SDU whose transmission has not begun. `None` if such an SDU does not exist.
     pub(crate) fn remove_unsent(&mut self, id: Id) -> Option<Sdu<Id>> {
         let index = self.waiting.iter().position(|sdu| sdu.id == id)?;
         if index == 0 && self.sent > 0 {
@@ -330,7 +330,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         self.waiting.drain(..=index).collect()
     }
 
-    /// Discards the SDU that was sent in part (§11.4.3). SDUs of which nothing was sent remain.
+    /// Discards the SDU that was sent in part (§11.4.3). SDUs whose transmission has not begun remain.
     pub(crate) fn reset(&mut self) -> Option<Sdu<Id>> {
         self.unindicated = None;
         if self.sent == 0 {

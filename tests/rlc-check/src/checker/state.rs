@@ -81,9 +81,9 @@ pub(super) struct Arrival {
     pub(super) at: Time,
     pub(super) frame: u64,
     pub(super) kind: PduKind,
-    /// Sequence number of a data PDU, without modulus.
+    /// Sequence number of a data PDU, unwrapped.
     pub(super) sn: u64,
-    /// SN_MRW_LENGTH of an MRW, without modulus.
+    /// SN_MRW_LENGTH of an MRW, unwrapped.
     pub(super) mrw: Option<u64>,
 }
 

@@ -88,7 +88,7 @@ impl Model {
         }
     }
 
-    /// All missing octets that a report names.
+    /// All missing octets that a STATUS PDU reports.
     fn missing(&self) -> BTreeSet<(u64, usize)> {
         let octets = |sn| (0..LENGTH).map(move |octet| (sn, octet));
         (self.next..self.highest_status)

@@ -26,7 +26,7 @@ pub(super) struct Sender {
 /// An AMD PDU that has been transmitted.
 #[derive(Debug)]
 struct SentPdu {
-    /// The PDU without P.
+    /// The PDU with P = 0.
     octets: Vec<u8>,
     /// Octets of its header.
     header: usize,
@@ -38,7 +38,7 @@ struct SentPdu {
     sdus: Range<u64>,
 }
 
-/// SDUs of which octets have been transmitted and not all have been acknowledged.
+/// SDUs whose transmission has begun, and which are not acknowledged completely.
 #[derive(Debug, Default)]
 struct Unconfirmed {
     /// SDU number `first` + i is at index i.
@@ -234,7 +234,7 @@ impl SentPdu {
     fn segment_end(&self, range: &Range<u32>, room: usize, format: AmFormat) -> Option<u32> {
         let inner = &self.ends[self.ends.partition_point(|end| *end <= range.start)..];
         let mut longest = range.start;
-        // With a number of Length Indicators, the segment can reach up to the end of one more element.
+        // A segment with n Length Indicators contains at most n + 1 elements.
         for indicators in 0..=inner.len() {
             let header = format.sn.fixed_header() + SEGMENT_HEADER + format.li.extension(indicators);
             let Some(octets) = room.checked_sub(header) else { break };

@@ -1,4 +1,4 @@
-//! Tests of AM entities. The names of open-source stacks mark errors that these had.
+//! Tests of AM entities. A comment with the name of an open-source stack describes a bug that the stack had.
 
 mod hostile;
 mod random;

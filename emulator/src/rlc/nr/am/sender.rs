@@ -17,12 +17,12 @@ use crate::rlc::service::{BufferStatus, Event, Pdu, PduKind, Sdu};
 
 /// TX_Next is `transmitter.window.end()`.
 ///
-/// Choice: an SDU gets its sequence number with its first octet, not when PDCP submits it. So a discarded SDU
-/// leaves no gap (§5.4).
+/// Choice: an SDU gets its sequence number when its transmission begins, not when PDCP submits it. So a
+/// discarded SDU leaves no gap (§5.4).
 #[derive(Debug)]
 pub(super) struct Sender {
     sn_length: AmSnLength,
-    /// SDUs of which nothing has been transmitted.
+    /// SDUs whose transmission has not begun.
     queue: SduQueue,
     transmitter: Transmitter<Sdu>,
 }
@@ -100,7 +100,7 @@ impl Sender {
         self.pdu(now, Content { sn, range, transmission: 1 }, new_octets, stats)
     }
 
-    /// Encodes an AMD PDU of which `new_octets` octets had not been transmitted before.
+    /// Encodes an AMD PDU. `new_octets` of its octets had not been transmitted before.
     fn pdu(&mut self, now: Instant, content: Content, new_octets: u32, stats: &mut AmStats) -> Option<Pdu> {
         let Content { sn, range, transmission } = content;
         let has_new = has_new(&self.queue, &self.transmitter);

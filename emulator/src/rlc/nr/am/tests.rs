@@ -1,4 +1,5 @@
-//! Tests of AM entities. The names of open-source stacks mark errors that these had.
+//! Tests of AM entities. A comment with the name of an open-source stack describes a bug that the stack had.
+//! A hexadecimal number after the name is the commit that fixed the bug.
 
 mod hostile;
 mod polling;
@@ -40,7 +41,7 @@ fn polling_whole(sn: u32) -> Vec<u8> {
     amd(sn, true, Position::Whole, &[sn as u8])
 }
 
-/// The next transport block of `octets` octets, which must consist of a STATUS PDU.
+/// The next transport block, which must consist of a STATUS PDU.
 fn status(entity: &mut AmEntity, now: Instant) -> Vec<u8> {
     let pdus = entity.pulled(now, 10_000);
     assert_eq!(pdus.len(), 1, "{pdus:?}");

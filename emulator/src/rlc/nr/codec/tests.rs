@@ -147,7 +147,7 @@ proptest! {
         prop_assert_eq!(decode(&octets, length), Ok(Pdu::Status(status)));
     }
 
-    /// Decoding does not panic, and a decoded data PDU is encoded as it was, except for reserved bits.
+    /// Decoding does not panic. Encoding a decoded data PDU yields the same octets, except for reserved bits.
     #[test]
     fn decoded_pdu_survives_reencoding(
         length in any_length(),

@@ -183,7 +183,7 @@ impl DiscardSignalling {
     }
 }
 
-/// Converts a sequence number without modulus to its representation in PDUs.
+/// Converts an unwrapped sequence number to its representation in PDUs.
 pub(super) fn wire(sn: u64) -> Sn {
     Sn::new((sn % 4096) as u16)
 }

@@ -28,12 +28,12 @@ impl Hfns {
         Self { own: hfn & MASK, peer: self.peer }
     }
 
-    /// HFN of a sent AMD PDU, given its SN without modulus.
+    /// HFN of a sent AMD PDU, given its unwrapped SN.
     pub(super) const fn of_own(self, sn: u64) -> u32 {
         wrapped(self.own, sn)
     }
 
-    /// HFN of an AMD PDU of the peer, given its SN without modulus.
+    /// HFN of an AMD PDU of the peer, given its unwrapped SN.
     pub(super) const fn of_peer(self, sn: u64) -> u32 {
         wrapped(self.peer, sn)
     }

@@ -14,9 +14,9 @@ use crate::rlc::umts::status_report::{self, Received};
 
 pub(super) struct Receiver {
     reassembler: Reassembler,
-    /// VR(R) (§9.4) without modulus.
+    /// VR(R) (§9.4), unwrapped.
     vr_r: u64,
-    /// VR(H) (§9.4) without modulus.
+    /// VR(H) (§9.4), unwrapped.
     vr_h: u64,
     pub(super) reporting: Reporting,
     /// The MRW_ACK that waits to be sent.

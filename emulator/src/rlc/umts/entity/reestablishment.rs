@@ -40,7 +40,7 @@ impl Entity {
         self.catch_up(now);
     }
 
-    /// Removes all SDUs of which nothing has been transmitted. They have no outcome, and their owner may
+    /// Removes all SDUs whose transmission has not begun. They have no outcome, and their owner may
     /// submit them again.
     pub fn withdraw(&mut self) {
         self.transmitter.withdraw();

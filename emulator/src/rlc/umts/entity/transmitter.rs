@@ -23,7 +23,7 @@ pub(super) struct Transmitter {
     config: SenderConfig,
     format: Format,
     segmenter: Segmenter<u64>,
-    /// VT(S) (§9.4 a) without modulus, like all sequence numbers in this module.
+    /// VT(S) (§9.4 a), unwrapped like all sequence numbers in this module.
     vt_s: u64,
     /// VT(A) (§9.4 b).
     vt_a: u64,
@@ -46,7 +46,7 @@ pub(super) struct Transmitter {
     outcomes: VecDeque<(SduId, SduOutcome)>,
     pub(super) polling: Polling,
     pub(super) signalling: DiscardSignalling,
-    /// Number of SDUs of which nothing has been transmitted, and their bytes.
+    /// Number of SDUs whose transmission has not begun, and their bytes.
     unsent_sdus: usize,
     unsent_octets: usize,
     window_state: WindowState,
@@ -81,7 +81,7 @@ struct SentPdu {
     /// VT(DAT) (§9.4 c): number of times that the PDU was scheduled for transmission.
     vt_dat: u32,
     last_sent: Instant,
-    /// Indices of the first and the last SDU of which the PDU carries data.
+    /// Indices of the first and the last SDU that have data in the PDU.
     carries: Option<(u64, u64)>,
 }
 
@@ -207,7 +207,7 @@ impl Transmitter {
         }
     }
 
-    /// Number of SDUs of which nothing has been transmitted, and their bytes.
+    /// Number of SDUs whose transmission has not begun, and their bytes.
     pub(super) const fn unsent(&self) -> (usize, usize) {
         (self.unsent_sdus, self.unsent_octets)
     }

@@ -116,7 +116,7 @@ proptest! {
         check_reports(&link, config.format);
     }
 
-    /// RLC continues after an indication to RRC. So every SDU arrives that was not discarded.
+    /// RLC continues after an indication to RRC, so every SDU that was not discarded arrives.
     #[test]
     fn nothing_is_lost_without_a_discard(seed in any::<u64>(), loss in 0.3..0.8, threshold in 1_u32..6) {
         let mut config = patient(AmFormat::default());

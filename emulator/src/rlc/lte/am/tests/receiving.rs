@@ -44,7 +44,7 @@ fn sdus_in_the_first_octets_of_a_partly_received_pdu_are_delivered() {
         delivered(&[&[1, 1]])
     );
     assert_eq!(receiver.received(at(1), &pdu(0, Some((5, true)), 0b01, &[2], &[3, 3, 4])), []);
-    // Octets 2 to 4, of which the first is known.
+    // Octets 2 to 4. Octet 2 has been received before.
     let rest = delivered(&[&[2, 2, 2], &[3, 3]]);
     assert_eq!(receiver.received(at(2), &pdu(0, Some((2, false)), 0b00, &[], &[2, 2, 2])), rest);
     assert_eq!(receiver.received(at(3), &pdu(1, None, 0b10, &[], &[4])), delivered(&[&[4, 4]]));
@@ -72,7 +72,7 @@ fn segments_arrive_in_reverse_order() {
 fn continuation_of_an_unknown_sdu_is_discarded() {
     let mut receiver = entity();
     assert_eq!(receiver.received(at(0), &pdu(0, None, 0b10, &[2], &[1, 1, 2])), delivered(&[&[2]]));
-    // This SDU is not ended, although the next PDU starts another one.
+    // No PDU has the end of this SDU: the next PDU starts another SDU.
     assert_eq!(receiver.received(at(0), &pdu(1, None, 0b01, &[], &[3])), []);
     assert_eq!(receiver.received(at(0), &whole(2, false)), delivered(&[&[2]]));
 }

@@ -6,7 +6,7 @@ fn polls(pdus: &[Pdu]) -> Vec<bool> {
     pdus.iter().map(|pdu| data(pdu).1).collect()
 }
 
-/// An entity with these SDUs, of which `pulled` octets have been sent.
+/// An entity that has sent `pulled` octets of these SDUs.
 fn sender_of(sdus: u64, length: usize, pulled: usize) -> AmEntity {
     let mut sender = entity_12();
     for id in 0..sdus {

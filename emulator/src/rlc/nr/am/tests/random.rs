@@ -107,8 +107,8 @@ proptest! {
         check_reports(&link, config.sn_length);
     }
 
-    /// RLC continues after an indication to RRC. So every SDU arrives that was not discarded, and an SDU that
-    /// has octets on the air is not discarded.
+    /// RLC continues after an indication to RRC, so every SDU that was not discarded arrives. An SDU whose
+    /// transmission has begun cannot be discarded.
     #[test]
     fn nothing_is_lost_without_a_discard(seed in any::<u64>(), loss in 0.3..0.8, threshold in 1_u32..6) {
         let mut config = patient(AmSnLength::Bits12);

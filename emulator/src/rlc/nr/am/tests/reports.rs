@@ -129,7 +129,8 @@ fn lost_last_segment_does_not_start_t_reassembly() {
     assert_eq!(receiver.next_deadline(), None, "no octet is missing before the last received one");
 }
 
-/// srsRAN_4G f4ff72bff, 1d4f10fe0, 9a0d7113b: the search for the first incomplete SDU starts at the mark.
+/// srsRAN_4G f4ff72bff, 1d4f10fe0, 9a0d7113b: the search for the first incomplete SDU starts at
+/// RX_Next_Status_Trigger.
 #[test]
 fn expiry_reports_only_what_was_missing_when_the_timer_started() {
     let mut receiver = entity_12();
@@ -138,7 +139,7 @@ fn expiry_reports_only_what_was_missing_when_the_timer_started() {
     receiver.received(at(10), &whole(3));
     receiver.received(at(11), &whole(5));
     receiver.waited(at(20));
-    // ACK_SN is the first missing SDU from the mark, 2, on.
+    // ACK_SN is the first missing SDU >= RX_Next_Status_Trigger, which is 2.
     assert_eq!(status(&mut receiver, at(20)), hex("0002 80 0000"));
     assert_eq!(receiver.next_deadline(), Some(at(40)), "restarted for SDUs 2 and 4");
     receiver.received(at(21), &whole(2));
@@ -155,14 +156,14 @@ fn timer_restarts_for_a_hole_in_the_highest_sdu() {
     assert_eq!(status(&mut receiver, at(20)), hex("0002 80 0000"));
     assert_eq!(receiver.next_deadline(), Some(at(40)));
     receiver.waited(at(40));
-    // The mark was 3, so SDU 2 is reported with its two holes.
+    // RX_Next_Status_Trigger was 3, so the report contains SDU 2 with its two holes.
     assert_eq!(status(&mut receiver, at(40)), hex("0003 80 0008 002c 0000 0000 0024 0002 ffff"));
 }
 
 #[test]
 fn consecutive_missing_octets_have_one_nack_with_a_range() {
     let mut receiver = entity_12();
-    // SDU 0 lacks its end, 1 to 3 are missing, 4 lacks its beginning and an octet further on.
+    // SDU 0 lacks its end, 1 to 3 are missing, and 4 lacks its beginning and octet 25.
     receiver.received(at(0), &amd(0, false, Position::First, &[1; 5]));
     receiver.received(at(0), &amd(4, false, Position::Middle { so: 20 }, &[1; 5]));
     receiver.received(at(0), &amd(4, false, Position::Last { so: 26 }, &[1; 5]));
@@ -238,11 +239,12 @@ fn trimmed_report_keeps_the_nacks_of_an_sdu_together() {
     assert_eq!(receiver.pulled(at(40), full - 1)[0].octets, hex("0002 80 0000"));
     receiver.received(at(41), &whole(0));
     receiver.received(at(41), &polling_whole(0));
-    // Alone in a report, its holes have one NACK.
+    // As the first SDU of a report, SDU 2 has one NACK for all its holes.
     assert_eq!(receiver.pulled(at(41), 9)[0].octets, hex("0003 80 0024 0000 ffff"));
 }
 
-/// An answer before the gaps are decided would not resolve the poll: t-PollRetransmit would repeat it in vain.
+/// If the receiver answered before t-Reassembly expires, ACK_SN would be at most POLL_SN. Then
+/// t-PollRetransmit would repeat the poll.
 #[test]
 fn answer_to_a_poll_acknowledges_or_nacks_its_sdu() {
     let mut sender = entity_12();

@@ -165,7 +165,8 @@ fn retransmitted_segment_is_segmented_again() {
     assert_eq!(events, [Event::Delivered(original.octets.to_vec())]);
 }
 
-/// Only octets that have been transmitted are retransmitted. SOend ffff means up to the last of them.
+/// Only octets that have been transmitted are retransmitted. SOend ffff stands for the last transmitted
+/// octet.
 #[test]
 fn nack_of_an_sdu_under_segmentation_concerns_transmitted_octets() {
     for (report, expected) in [
@@ -191,7 +192,7 @@ fn report_about_an_sdu_under_segmentation_is_accepted() {
     sender.submit(sdu(0, 10));
     sender.submit(sdu(1, 100));
     sender.pulled(at(0), 30);
-    // ACK_SN 2 with a NACK of SDU 1 from octet 16 on, of which nothing was sent.
+    // ACK_SN 2 with a NACK of SDU 1 from octet 16 on, whose transmission has not begun.
     assert_eq!(sender.received(at(1), &hex("0002 80 0014 0010 ffff")), [Event::Confirmed(0)]);
     assert_eq!(sender.buffer_status().retransmission, 0);
     // The rest is sent, and acknowledged later.
@@ -209,7 +210,8 @@ fn unfinished_sdu_is_never_acknowledged() {
     assert_eq!(sender.received(at(2), &hex("0001 00")), [Event::Confirmed(0)]);
 }
 
-/// srsRAN_Project rebuilds its queue from each report, so a trimmed one forgets losses.
+/// srsRAN_Project rebuilds its retransmission queue from each report, so a trimmed report removes earlier
+/// losses.
 #[test]
 fn trimmed_report_does_not_forget_earlier_nacks() {
     let mut sender = sender_of(&[10; 8]);

@@ -98,7 +98,7 @@ impl Transmitter {
         self.stop_timers();
     }
 
-    /// Removes all SDUs of which nothing has been transmitted. They have no outcome.
+    /// Removes all SDUs whose transmission has not begun. They have no outcome.
     pub(in crate::rlc::umts::entity) fn withdraw(&mut self) {
         while let Some(sdu) = self.sdus.pop_back_if(|sdu| sdu.first_pdu.is_none()) {
             if sdu.state == SduState::Active {
