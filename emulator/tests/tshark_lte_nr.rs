@@ -1,5 +1,5 @@
-//! Decodes the PDUs of LTE and NR entities with tshark: every octet is decoded without an error, and the packets
-//! that tshark reassembles are the packets that were sent.
+//! Decodes the PDUs of LTE and NR entities with tshark. It must decode every octet without an error, and
+//! reassemble exactly the packets that were sent.
 //!
 //! Needs tshark: `interop/setup.sh test`.
 
@@ -178,7 +178,7 @@ fn run(mut ends: [impl Entity; 2], sdus: &[Vec<u8>], grants: Range<usize>) -> Ve
     while delivered.len() < sdus.len() {
         now += SLOT;
         assert!(now < Instant::ZERO + Duration::from_secs(3600), "{} delivered", delivered.len());
-        // About half of the average grant.
+        // The packets need about half of the average grant.
         for (octets, id) in submitted.by_ref().take(1 + draws.below(2) as usize) {
             ends[0].submit(Sdu { id, octets: octets.as_slice().into() });
         }
@@ -220,7 +220,7 @@ fn check_decoding<'a>(
     std::fs::write(&pcap, capture.into_octets()).unwrap();
     let frames = ["-Y", "rlc-nr || rlc-lte", "-T", "fields", "-e", "frame.number"];
     assert_eq!(dissect(&pcap, preferences, &frames).lines().count(), count);
-    // Errors, but not warnings: each NACK is one.
+    // Errors only: tshark warns of each NACK.
     let faults = "_ws.malformed || _ws.expert.severity >= 0x00800000 || _ws.expert.group == \"Undecoded\"";
     assert_eq!(dissect(&pcap, preferences, &["-Y", faults]), "", "{}", pcap.display());
 }
@@ -258,15 +258,16 @@ impl AmRun {
         Self { directory: TempDir::new(name), framing, packets, log }
     }
 
-    /// All PDUs in order of transmission. Without reassembly: a segment that is retransmitted in other pieces
-    /// would overlap its first transmission.
+    /// Decodes all PDUs in order of transmission. tshark does not reassemble, because a retransmission with
+    /// other segments would overlap the first transmission.
     fn check_transmitted(&self) {
         let all = self.log.iter().map(|sent| (sent.at, sent.is_down, sent.pdu.octets.as_slice()));
         let preferences = ["rlc-nr.reassemble_am_frames:FALSE".to_owned()];
         check_decoding(self.directory.join("transmitted.pcap"), &self.framing, &preferences, all);
     }
 
-    /// The data PDUs that arrived, in the order of their sequence numbers and offsets.
+    /// Decodes the data PDUs that arrived, in the order of their sequence numbers and offsets, and compares
+    /// the packets.
     fn check_reassembled(&self, offset: impl Fn(&[u8]) -> u32) {
         let arrived = self.log.iter().filter(|sent| sent.is_down && !sent.is_lost);
         let sorted: BTreeMap<_, _> = arrived
@@ -405,7 +406,8 @@ fn pdcp_framing(format: Format) -> Framing {
     Framing { head, direction_tag: 0x03, tail, reassembly: Vec::new(), pdcp_octets: 0 }
 }
 
-/// A million PDUs of each format in `make nightly`: data PDUs down, whose numbers wrap, and status reports up.
+/// Data PDUs in the downlink, whose numbers wrap, and status reports in the uplink. `make nightly` uses a
+/// million PDUs of each format.
 #[test]
 fn wireshark_decodes_a_million_pdcp_pdus_of_each_format() {
     let packet = udp([10, 0, 0, 1], [10, 0, 0, 2], 40_000, &[0x5a; 20]);

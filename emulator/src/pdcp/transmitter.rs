@@ -58,7 +58,7 @@ impl Transmitter {
     }
 
     /// Gives an SDU the next COUNT, and returns its PDU for RLC. Its time of arrival, `arrived`, must not be
-    /// before that of the previous SDU.
+    /// before the arrival of the previous SDU.
     pub fn submit(&mut self, arrived: Instant, sdu: &[u8]) -> (Count, Arc<[u8]>) {
         let count = self.tx_next();
         let pdu: Arc<[u8]> = encode_data(self.format, count, sdu).into();

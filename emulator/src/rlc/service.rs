@@ -24,8 +24,8 @@ pub enum Event {
     Delivered(Vec<u8>),
     /// The peer has acknowledged all octets of the SDU with this identifier.
     Confirmed(u64),
-    /// RETX_COUNT has reached maxRetxThreshold, of which RRC must be informed. The identifier is that of the
-    /// SDU (NR) or of the first SDU in the PDU (LTE).
+    /// RETX_COUNT of the SDU with this identifier (LTE: of a PDU that begins with this SDU) has reached
+    /// maxRetxThreshold. RRC must be informed.
     MaxRetx(u64),
 }
 
@@ -43,8 +43,8 @@ pub struct Pdu {
 pub enum PduKind {
     /// An AMD PDU, an AMD PDU segment or a UMD PDU.
     Data {
-        /// Unwrapped sequence number. For a UMD PDU without a sequence number (NR): that of the next
-        /// segmented SDU.
+        /// Unwrapped sequence number. A UMD PDU without a sequence number (NR) has the number of the next
+        /// segmented SDU here.
         sn: u64,
         /// 1 for the first transmission, 2 + RETX_COUNT for a retransmission.
         transmission: u32,

@@ -1,5 +1,5 @@
-//! `rlc-check` judges the ARQ of LTE and NR bearers by their radio captures: it finds nothing in the bearer's own
-//! captures, and the violation in captures that were changed.
+//! `rlc-check` reads radio captures of LTE and NR bearers. It finds no violation in the original captures,
+//! and it finds the right violation in each capture that the test has changed.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -30,8 +30,8 @@ fn airlink(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The settings of a direction in the notation of `rlc-check`. `shown` is the output of `airlink show`, and `set` the
-/// changes.
+/// The settings of a direction in the notation of `rlc-check`. `shown` is the output of `airlink show`, and
+/// `set` contains settings that differ from it.
 fn settings(shown: &str, set: &str, direction: &str) -> String {
     let shown = shown.lines().filter_map(|line| line.split_once(" = "));
     let set = set.split_whitespace().filter_map(|setting| setting.strip_prefix("radio.")?.split_once('='));
@@ -87,7 +87,7 @@ impl Bearer {
         findings
     }
 
-    /// Changes a copy, and checks that only then this invariant is violated.
+    /// Changes a copy, and checks that the copy violates this invariant.
     fn check_violated(&self, invariant: Invariant, what: &str, change: impl FnOnce(&mut Self)) {
         let mut changed = self.clone();
         change(&mut changed);
@@ -286,7 +286,7 @@ fn changed_data_pdus_are_noticed() {
     {
         let is_down = |frame: &Frame| frame.direction == Direction::Down;
         let first = |frame: &Frame| is_down(frame) && frame.transmission == 1;
-        // More of the same SDU waits.
+        // A segment whose SDU continues.
         let middle = bearer
             .find_data(|frame, data| first(frame) && !data.poll && (!data.ends || data.layout.is_continued));
         let poll = bearer.find_data(|frame, data| first(frame) && data.poll);
@@ -323,7 +323,8 @@ fn changed_data_pdus_are_noticed() {
     }
 }
 
-/// Two bearers, the first of which is in unacknowledged mode. Each is checked on its own.
+/// The dedicated bearer is in unacknowledged mode, the default bearer in acknowledged mode. Each bearer is
+/// checked separately.
 #[test]
 fn unacknowledged_mode_segments_without_retransmission() {
     // UDP packets have port 9. Shorter packets have no port, and use the default bearer.

@@ -51,8 +51,8 @@ fn nr_throughput_is_transport_blocks_less_residual_errors() {
         config.down.harq.nack_to_ack = Probability::new(nack_to_ack);
         config.down.harq.transmissions = 4;
         let run = saturated(&config, 14_000, Duration::from_secs(seconds));
-        // PDCP 3, RLC 3, MAC 3; a block has two pieces of packets, one of which has 2 octets more, and one packet
-        // is counted twice.
+        // Each packet has 3 octets of PDCP, 3 of RLC and 3 of MAC. A block begins and ends with segments of
+        // packets. The first segment has 2 octets of SO, and a packet in two blocks has two headers.
         check_throughput(&run, 2_000 * seconds, 1, [first, again], [9.0, 8.0]);
     }
 }
@@ -68,7 +68,8 @@ fn lte_throughput_is_transport_blocks_less_residual_errors() {
         });
         set_bler(&mut config.down.harq, first, again);
         let run = saturated(&config, 8_500, Duration::from_secs(seconds));
-        // PDCP 3 and a length indicator of 1.5 octets; a block has an RLC header of 3 octets and 1 of MAC.
+        // Each packet has 3 octets of PDCP and a Length Indicator of 1.5 octets. Each block has an RLC header
+        // of 3 octets and 1 octet of MAC.
         check_throughput(&run, 1_000 * seconds, 2, [first, again], [4.5, 3.0]);
     }
 }

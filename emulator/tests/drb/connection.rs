@@ -179,7 +179,7 @@ fn handovers_repeat_between_cells() {
     assert!(run.path.stats()["radio"]["handovers"].as_u64().unwrap() >= 19);
 }
 
-/// Radio link failures after the loss of the first `lost` transport blocks, where RLC gives up after `max_retx`
+/// Number of radio link failures if the first `lost` transport blocks are lost. RLC gives up after `max_retx`
 /// retransmissions.
 fn failures(lost: u64, max_retx: u32) -> u64 {
     let mut config = fdd(6_000, 2_000);
@@ -241,7 +241,7 @@ fn running_bearer_takes_changes_that_both_ends_need_not_agree_on() {
         let error = set(&mut run, at(0), change).unwrap_err();
         assert!(error.contains(name), "{error}");
     }
-    // A blocked link delivers when it is no longer blocked.
+    // A packet waits until the link is unblocked.
     set(&mut run, at(1), &|config| config.down.tbs = Some("0B".parse().unwrap())).unwrap();
     run.send(at(2), DOWN, numbered(0, 1500));
     set(&mut run, at(100), &|config| {

@@ -1,4 +1,5 @@
-//! A second bearer with priority: which packets it carries, and how long they wait next to a full queue.
+//! A second bearer with priority: which packets it carries, and how long they wait while the other bearer's
+//! queue is full.
 
 use airlink::drb::config::{DedicatedConfig, LteConfig, Nr, NrConfig, RlcMode};
 use airlink::packet::Direction;
@@ -38,8 +39,8 @@ fn with_dscp() -> DedicatedConfig<Nr> {
     DedicatedConfig { dscp: vec![EF], ..DedicatedConfig::default() }
 }
 
-/// Delays of packets with DSCP EF, one every 13.7 ms, in this direction. Without `bulk` the link is idle, and
-/// otherwise the default bearer has a full queue.
+/// Delays of packets with DSCP EF, one every 13.7 ms, in this direction. `bulk`: the default bearer has a
+/// full queue; otherwise it is idle.
 fn delays(config: &dyn Settings, direction: Direction, bulk: bool) -> Vec<Duration> {
     let mut run = Run::new(config, 5);
     let mut entered = Vec::new();

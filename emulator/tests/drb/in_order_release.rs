@@ -1,5 +1,5 @@
-//! In-order release after HARQ: how many transport blocks are delayed by their own retransmission or by an
-//! earlier block's, and how long.
+//! In-order release after HARQ: how many transport blocks wait for their own retransmission or for the
+//! earlier block, and how long they wait.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ struct Release {
     quantiles: [f64; 3],
 }
 
-/// Sends a new transport block in each slot, next to the retransmissions of earlier ones. RLC recovers a lost
-/// block after 40 to 60 ms.
+/// Sends a new transport block in each slot, in addition to retransmissions of earlier blocks. RLC recovers a
+/// lost block after 40 to 60 ms.
 fn release(slot: Duration, round_trip: Duration, first: f64) -> Release {
     const BLOCKS: u64 = 400_000;
     let config = HarqConfig { processes: 1_000, round_trip, transmissions: 4 };
@@ -85,8 +85,8 @@ fn release(slot: Duration, round_trip: Duration, first: f64) -> Release {
 
 #[test]
 fn held_back_share_and_delay_match_reference() {
-    // The mean and the higher quantiles with short slots depend on about 80 recoveries by RLC, each of which
-    // delays 400 blocks.
+    // With short slots, only about 80 recoveries by RLC, which delay 400 blocks each, determine the mean and
+    // the higher quantiles.
     for (slot, round_trip, first, held, mean, quantiles, exact) in [
         (1_000, 8, 0.1, 0.61, 4.2, [3.0, 13.0, 24.0], true),
         (500, 5, 0.1, 0.69, 3.3, [2.5, 9.0, 32.0], true),
@@ -107,7 +107,7 @@ fn held_back_share_and_delay_match_reference() {
         for (found, expected) in quantiles {
             assert!((found - expected).abs() <= 0.5 + 0.15 * expected, "{case}: {:?}", release.quantiles);
         }
-        // Lower bound without RLC: the block, or a block of the preceding round trip, is retransmitted.
+        // Lower bound: a block waits if it, or a block of the preceding round trip, is retransmitted.
         let slots = Duration::from_millis(round_trip).as_nanos() / slot.as_nanos();
         assert!(release.held >= 1.0 - (1.0 - first).powi(slots as i32) - 0.01, "{case}");
     }

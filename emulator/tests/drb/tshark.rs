@@ -41,8 +41,9 @@ fn dissect(capture: &Path, preferences: &[String], args: &[&str]) -> String {
 
 /// Checks that tshark decodes every octet of at least `least` PDUs.
 fn check_format(radio: &Path, least: usize) {
-    // Reassembly would complain about segments that are cut differently when they are retransmitted, and the
-    // analysis of sequence numbers about PDUs that are reported missing twice. Both are correct.
+    // Reassembly reports an error if a retransmission has other segments than the first transmission. The
+    // analysis of sequence numbers reports an error if a PDU is reported missing twice. Both are correct
+    // behaviour.
     let preferences = ["rlc-nr.reassemble_am_frames:FALSE", "rlc-lte.do_sequence_analysis_am:No-Analysis"];
     let preferences = preferences.map(str::to_owned);
     let decoded =
@@ -51,7 +52,7 @@ fn check_format(radio: &Path, least: usize) {
     let (decoded, all) = (decoded.lines().count(), all.lines().count());
     assert_eq!(decoded, all);
     assert!(decoded >= least, "{decoded} PDUs");
-    // tshark takes the number of sequence numbers of 18 bits for 262044, so it mistakes NACKs before the wrap
+    // tshark takes 262044 for the modulus of 18-bit sequence numbers, so it mistakes NACKs before the wrap
     // for NACKs after ACK_SN.
     let errors = "(_ws.malformed || _ws.expert.severity >= 0x00800000 || _ws.expert.group == \"Undecoded\") \
                   && !(rlc-nr.am.nack-sn > 262044 && _ws.expert.message contains \"ahead of ACK\")";
@@ -84,8 +85,8 @@ fn check(name: &str, scenario: &str, args: &str, pdcp_sn: u8, least: usize) {
     check_packets(&directory, pdcp_sn, least, true);
 }
 
-/// Checks that tshark decodes the radio PDUs, and reassembles the packets, all of which are delivered. If tshark is not
-/// `is_complete`, it reassembles no segments.
+/// Checks that tshark decodes the radio PDUs and reassembles the packets. All packets must be delivered. If
+/// `is_complete` is false, tshark does not reassemble packets from segments.
 fn check_packets(directory: &TempDir, pdcp_sn: u8, least: usize, is_complete: bool) {
     let radio = directory.join("radio.pcap");
     check_format(&radio, least);
@@ -127,7 +128,7 @@ fn tshark_reassembles_all_packets_from_lte_pdus() {
     check("drb-lte", &scenario, &args, 12, 1_000);
 }
 
-/// A million PDUs in each format in `make nightly`. Without handovers, so the sequence numbers wrap.
+/// `make nightly` uses a million PDUs of each format. Without handovers, the sequence numbers wrap.
 #[test]
 fn tshark_decodes_a_million_pdus_of_each_format() {
     let nr = ("nr", r#"down.tbs = "2000B""#, r#"up.tbs = "1000B""#, "8Mbit", 18, size("600ms", "110s"));
@@ -181,7 +182,8 @@ fn tshark_reassembles_all_packets_of_unacknowledged_mode() {
     }
 }
 
-/// The dedicated bearer carries UDP to port 9, which are all packets except short ones.
+/// The dedicated bearer carries UDP to port 9. Only packets that are too short for a port use the default
+/// bearer.
 #[test]
 fn tshark_decodes_two_bearers_with_losses() {
     for (kind, pdcp_sn) in [("nr", 18), ("lte", 12)] {

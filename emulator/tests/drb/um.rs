@@ -1,5 +1,5 @@
-//! RLC unacknowledged mode: what HARQ loses is lost, everything else arrives in order, and each packet is counted
-//! once.
+//! RLC unacknowledged mode: packets that HARQ loses are lost, all others arrive in order, and each packet is
+//! counted once.
 
 use airlink::drb::config::{DirectionConfig, Generation, HandoverConfig, LteConfig, NrConfig, RlcMode};
 use airlink::packet::Direction;

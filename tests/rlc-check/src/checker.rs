@@ -35,8 +35,8 @@ pub(crate) struct Checker {
     /// The current TTI of each end, as its time, its number of PDUs so far, and the frame of the first PDU.
     current_tti: [(Time, u16, u64); 2],
     counts: [Counts; 2],
-    /// Per end, the last epoch in which an objection to the packet inside was accepted. Not accepted in the
-    /// first epoch.
+    /// For each end, the last epoch in which an objection to the packet in a PDU was accepted. Such
+    /// objections are never accepted in the first epoch.
     excused_epoch: [u32; 2],
     findings: Findings,
     now: Time,
@@ -95,8 +95,8 @@ impl Checker {
         }
     }
 
-    /// Ends the check. `until` is the end of the capture. If it is unknown, silence after the last PDU is not
-    /// a violation.
+    /// Ends the check. `until` is the end of the capture. If `until` is unknown, a missing reaction to the
+    /// last PDUs is not a violation.
     pub(crate) fn finish(mut self, until: Option<Time>) -> Findings {
         if let Some(until) = until.filter(|until| *until > self.now) {
             self.process_arrivals(until);
@@ -122,9 +122,9 @@ impl Checker {
         self.findings
     }
 
-    /// Checks that every PDU that was reported missing is retransmitted. Retransmissions precede new data, so
-    /// each is sent within a window, even with one PDU per TTI and a status report or an MRW in every other
-    /// TTI.
+    /// Checks that every PDU that was reported missing is retransmitted. Retransmissions precede new data.
+    /// Even with one PDU per TTI, and a status report or an MRW in every other TTI, they are sent within a
+    /// window.
     fn check_retransmissions(&mut self, end: usize) {
         let Self { settings, ends, findings, now, .. } = self;
         let (settings, sender) = (&settings[end], &ends[end].sender);
@@ -300,7 +300,7 @@ impl Checker {
         // The other causes of a RESET are MaxMRW, which does not apply here, and an erroneous sequence number
         // from the peer, which sets `may_reset`.
         if let (Discard::Reset, Some(max_dat)) = (settings[end].discard, settings[end].max_dat) {
-            // The PDU need not be reported missing: it may have been the one to carry the next poll.
+            // The PDU need not be reported missing: its retransmission may have been due to a poll.
             let exhausted =
                 sender.pdus.values().any(|pdu| !pdu.acked && pdu.transmissions + 1 >= max_dat.max(2));
             findings.expect(Invariant::Reset, pdu.frame, sender.may_reset || exhausted, || {
@@ -404,8 +404,8 @@ fn check_acknowledgement(
         });
         missing.push(number.max(0) as u64);
     }
-    // A report that is sent in parts may lag behind VR(R), but by at most a window. No PDU that was sent
-    // is a window or more ahead of VR(R).
+    // The LSN of a report in several parts may be below VR(R), but at most by a window. All transmitted PDUs
+    // are less than a window above VR(R).
     let oldest = receiver.vr_r.saturating_sub(MODULUS.saturating_sub(other.window));
     let lsn = status.lsn.map(|lsn| full_sn_from(oldest, lsn));
     if let Some(lsn) = lsn {

@@ -3,7 +3,7 @@
 /// A rule that must hold in every capture. Some rules exist only for UMTS, others only for LTE and NR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant {
-    /// PDUs have the configured size and are well formed, and new ones have consecutive sequence numbers.
+    /// PDUs have the configured size and are well formed. New PDUs have consecutive sequence numbers.
     Format,
     /// No PDU is sent beyond the window.
     Window,
@@ -26,7 +26,7 @@ pub enum Invariant {
     /// LTE and NR: segments continue each other, and retransmissions have the octets of the first
     /// transmission.
     Segmentation,
-    /// LTE and NR: only missing octets are retransmitted, and they precede new data.
+    /// LTE and NR: only missing octets are retransmitted, and retransmissions precede new data.
     Retransmission,
     /// LTE and NR: RETX_COUNT is right, and a re-establishment follows when it reaches maxRetxThreshold.
     RetxCount,

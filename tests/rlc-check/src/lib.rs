@@ -1,10 +1,10 @@
-//! Checks the behaviour of an RLC AM bearer, given only a capture of its PDUs in the order of transmission. It
-//! reconstructs the state of both ends, and shares no code with the implementation that it checks.
+//! Checks the behaviour of an RLC bearer. The only input is a capture of its PDUs in the order of
+//! transmission, from which the checker reconstructs the state of both ends. It shares no code with the
+//! implementation that it checks.
 //!
 //! [`check`] is for UMTS (3GPP TS 25.322), whose PDUs tshark decodes. [`lte_nr`] is for LTE and NR.
 //!
-//! The UDP source port of a PDU shows whether the channel damaged it. Without this, the state of the ends
-//! could not be reconstructed.
+//! The UDP source port of a PDU shows whether the channel damaged it. The reconstruction depends on that.
 
 #![warn(missing_docs)]
 
@@ -20,7 +20,7 @@ use checker::Checker;
 use findings::Findings;
 use settings::{DirectionSettings, Time};
 
-/// End of a capture. If it is unknown, silence after the last PDU is not a violation.
+/// End of a capture. If the end is unknown, a missing reaction to the last PDUs is not a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The end is unknown.

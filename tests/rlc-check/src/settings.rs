@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// A time or a duration in nanoseconds.
 pub type Time = u64;
 
-/// Reaction of a sender to a PDU that was transmitted MaxDAT − 1 times without success.
+/// Reaction of a sender when a PDU was transmitted MaxDAT − 1 times and is not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discard {
     /// Reset both ends.
@@ -23,8 +23,8 @@ pub enum Sizing {
     Flexible(u8),
 }
 
-/// The settings of one direction: of the sender of its data, and of the receiver at the other end. Settings
-/// that are `None` are not checked.
+/// The settings of the sender of one direction, and of the receiver at the other end.
+/// Rules with a setting of `None` are not checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSettings {
     /// Length of a TTI.

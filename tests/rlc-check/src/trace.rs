@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::settings::{DirectionSettings, Time};
 
-/// DirectionSettings of a PDU.
+/// Direction of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To the mobile side.

@@ -150,7 +150,7 @@ impl Checker {
         };
     }
 
-    /// Checks that every reaction that is due has happened.
+    /// Checks that no reaction is overdue.
     pub(super) fn check_deadlines(&mut self) {
         for end in 0..2 {
             let Self { settings, ends, findings, now, .. } = self;

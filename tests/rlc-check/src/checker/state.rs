@@ -1,4 +1,4 @@
-//! The state of each end, as far as the capture shows it.
+//! The state of each end that follows from the capture.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,12 +10,12 @@ use crate::trace::PduKind;
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     pub(super) transmissions: u32,
-    /// Time of the last report that it is missing, if that was after its last transmission.
+    /// Time of the last report with this PDU missing, if the report came after its last transmission.
     pub(super) nacked: Option<Time>,
     pub(super) acked: bool,
 }
 
-/// A poll that the sender expects an answer to.
+/// A poll whose answer the sender awaits.
 #[derive(Debug)]
 pub(super) struct OpenPoll {
     pub(super) at: Time,
@@ -32,7 +32,7 @@ pub(super) struct SenderState {
     pub(super) pdus: BTreeMap<u64, Sent>,
     pub(super) last_poll: Option<Time>,
     pub(super) open_poll: Option<OpenPoll>,
-    /// The PDU that has reached MaxDAT and must not be retransmitted, and the time since when.
+    /// The time at which a PDU reached MaxDAT, and the number of the PDU, which must not be retransmitted.
     pub(super) exhausted: Option<(Time, u64)>,
     /// Whether an event has occurred that may cause a RESET.
     pub(super) may_reset: bool,
@@ -119,7 +119,7 @@ impl ReceiverState {
         while self.arrived.contains_key(&self.vr_r) {
             self.vr_r += 1;
         }
-        // Keep some history, because reports that were composed slightly earlier are still to be checked.
+        // Keep some history for the check of reports that were composed slightly earlier.
         while self.arrived.first_key_value().is_some_and(|(sn, _)| sn + 1024 < self.vr_r) {
             self.arrived.pop_first();
         }

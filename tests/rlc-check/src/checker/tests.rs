@@ -93,8 +93,8 @@ fn violations(trace: &[Pdu]) -> Vec<Invariant> {
     violations_with(down(), trace)
 }
 
-/// Two PDUs, the second of which is lost, and a third with a poll. A report follows, then the retransmission,
-/// which carries a poll, a fourth PDU, and a report.
+/// PDU 1 is lost, and PDU 2 polls. A report, the retransmission of PDU 1 with a poll, PDU 3 and another
+/// report follow.
 fn valid_trace() -> Vec<Pdu> {
     vec![
         data(0, 0),
@@ -237,7 +237,7 @@ fn lsn_beyond_vr_h_is_detected_after_wraps() {
         let report = (now + 50).next_multiple_of(20);
         trace.push(status(report, &[8], 11));
         assert_eq!(violations(&trace), [Invariant::Acknowledgement], "lap {lap}");
-        // The report also does not count as the first part of a report that continues.
+        // The report does not count as the first part of a longer report, either.
         trace.push(status(report + 20, &[8], 11));
         assert!(violations(&trace).contains(&Invariant::StatusProhibit), "lap {lap}");
     }

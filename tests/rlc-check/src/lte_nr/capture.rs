@@ -15,7 +15,7 @@ pub struct Frame {
     pub number: u64,
     /// Beginning of the first transmission, since 1970.
     pub at: Time,
-    /// Time from then to the arrival. `None`: the capture does not contain it.
+    /// Time from `at` to the arrival. `None`: the capture does not contain it.
     pub delay: Option<Time>,
     /// Whether the PDU does not arrive.
     pub lost: bool,
@@ -23,7 +23,7 @@ pub struct Frame {
     pub transmission: u16,
     /// Direction of the PDU.
     pub direction: Direction,
-    /// UE ID, which is another one after each re-establishment.
+    /// UE ID, which changes with each re-establishment.
     pub ue: u16,
     /// DRB identity.
     pub bearer: u8,

@@ -103,7 +103,7 @@ impl Checker {
         }
     }
 
-    /// The first PDU after a re-establishment of both ends.
+    /// Handles the re-establishment of both ends before this PDU.
     fn reestablish(&mut self, frame: &Frame) {
         for counts in &mut self.counts {
             counts.resets += u64::from(self.ue.is_some());
@@ -136,8 +136,8 @@ impl Checker {
         self.now = now;
     }
 
-    /// Ends the check. `until` is the end of the capture. If it is unknown, silence after the last PDU is not a
-    /// violation.
+    /// Ends the check. `until` is the end of the capture. If `until` is unknown, a missing reaction to the
+    /// last PDUs is not a violation.
     pub(super) fn finish(mut self, until: Option<Time>) -> Findings {
         if let Some(until) = until.filter(|until| *until > self.now) {
             self.run_until(until);

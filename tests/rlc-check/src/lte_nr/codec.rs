@@ -22,7 +22,7 @@ pub struct Data<'a> {
     pub start: u32,
     /// Whether the last octet is the last one of its unit.
     pub ends: bool,
-    /// LTE: FI, and the cumulative Length Indicators. In NR, 0 and none.
+    /// LTE: boundaries of SDUs, from FI and the Length Indicators. NR: no boundaries.
     pub layout: Layout,
     /// The data.
     pub octets: &'a [u8],
@@ -145,7 +145,7 @@ fn lte_data<'a>(bits: &mut Bits<'a>, sn_bits: usize) -> Result<Data<'a>, String>
     let mut extended = bits.flag()?;
     let mut ends = true;
     if sn_bits == 16 {
-        // R1 R1, the first of which is LSF in a segment.
+        // R1 R1. In a segment, LSF replaces the first R1.
         if is_segment {
             ends = bits.flag()?
         } else {
@@ -185,8 +185,8 @@ fn status(bits: &mut Bits<'_>, generation: Generation) -> Result<Status, String>
     if kind != 0 {
         return Err(format!("control PDU type {kind}"));
     }
-    // Sizes of a sequence number and of a segment offset, and reserved bits after the first and after each
-    // later E1.
+    // Whether the PDU is an NR PDU, bits of a sequence number, bits of a segment offset, reserved bits of the
+    // header, and reserved bits of a NACK.
     let (is_nr, sn, so, reserved, nack_reserved) = match generation {
         Generation::Nr(12) => (true, 12, 16, 7, 1),
         Generation::Nr(sn) => (true, sn.into(), 16, 1, 3),

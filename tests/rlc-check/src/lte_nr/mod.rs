@@ -1,9 +1,9 @@
 //! RLC of LTE (3GPP TS 36.322) and NR (TS 38.322). In unacknowledged mode, only formats and the order of segments
 //! are checked.
 //!
-//! The capture shows for each PDU when its first transmission begins and when it arrives, so it determines
-//! the state of both ends: arrivals are handled before timers of the same time, and timers before
-//! transmissions. A *unit* is the owner of a sequence number: a PDU in LTE, and an SDU in NR.
+//! The capture shows for each PDU when its first transmission begins and when it arrives. This determines the
+//! state of both ends. At the same time, arrivals are handled first, then timers, then transmissions. A
+//! *unit* is the PDU (LTE) or SDU (NR) with one sequence number.
 
 pub mod capture;
 mod checker;

@@ -30,19 +30,19 @@ pub(super) struct Receiver {
     highest: u64,
     /// RX_Highest_Status, VR(MS).
     highest_status: u64,
-    /// Units from `next` on of which something has arrived.
+    /// Units at or above `next` that have arrived at least in part.
     units: BTreeMap<u64, Unit>,
-    /// t-Reassembly or t-Reordering: when it expires, and RX_Next_Status_Trigger or VR(X).
+    /// t-Reassembly or t-Reordering: time of its expiry, and RX_Next_Status_Trigger or VR(X).
     timer: Option<(Time, u64)>,
     /// Numbers of the units whose polls must not be answered yet.
     delayed_polls: Vec<u64>,
-    /// When the report was triggered that has not been sent.
+    /// Time since which a report is triggered and not sent.
     triggered: Option<Time>,
     /// End of t-StatusProhibit.
     prohibited_until: Time,
-    /// Whether the lateness of the report that is due was noticed.
+    /// Whether a violation has been recorded because the triggered report is late.
     is_noticed: bool,
-    /// The frame of a report without the last NACKs, and the octets of another NACK.
+    /// A report that lacks its last NACKs: its frame and time, and the maximum size of a NACK in octets.
     truncated: Option<(u64, Time, usize)>,
 }
 
@@ -70,7 +70,7 @@ impl Unit {
 }
 
 impl Receiver {
-    /// A report waits at most for `patience` once it is due.
+    /// `patience`: maximum time for which a report that is due may wait.
     pub(super) fn new(generation: Generation, settings: &DirectionSettings, patience: Option<Time>) -> Self {
         Self {
             generation,
@@ -98,7 +98,7 @@ impl Receiver {
         self.units.get(&unit).is_some_and(Unit::is_whole)
     }
 
-    /// The first unit from `from` on of which something is missing.
+    /// The first unit at or above `from` that is not complete.
     fn first_incomplete(&self, from: u64) -> u64 {
         (from..).find(|unit| !self.is_whole(*unit)).unwrap_or(from)
     }
@@ -149,7 +149,7 @@ impl Receiver {
         }
     }
 
-    /// NR: the mark is RX_Next + 1, and the SDU RX_Next has no gap before its last received octet.
+    /// NR: whether `mark` is `lower` + 1, and the SDU `lower` has no gap before its last received octet.
     fn is_short_wait(&self, lower: u64, mark: u64) -> bool {
         matches!(self.generation, Generation::Nr(_)) && mark == lower + 1 && !self.has_hole(lower)
     }
@@ -158,8 +158,8 @@ impl Receiver {
         self.units.get(&unit).is_some_and(|unit| unit.received.holes().next().is_some())
     }
 
-    /// The condition to start the timer. `lower` is RX_Next or VR(R), or after an expiry RX_Highest_Status or
-    /// VR(MS).
+    /// Whether the timer has to start. `lower` is RX_Next or VR(R). After an expiry, it is RX_Highest_Status
+    /// or VR(MS).
     fn must_wait(&self, lower: u64) -> bool {
         match self.generation {
             Generation::Lte(_) => self.highest > lower,
@@ -192,12 +192,13 @@ impl Receiver {
         self.triggered.get_or_insert(now);
     }
 
-    /// Since when a report is due.
+    /// Time since which a report is due.
     fn due_since(&self) -> Option<Time> {
         self.triggered.map(|at| at.max(self.prohibited_until))
     }
 
-    /// Checks at the transmission of a data PDU of `octets` octets, and at the end, that no report is overdue.
+    /// Checks that no report is overdue. Runs at the transmission of a data PDU of `octets` octets, and at
+    /// the end of the capture.
     pub(super) fn check_due(
         &mut self,
         now: Time,
@@ -205,7 +206,7 @@ impl Receiver {
         octets: Option<usize>,
         findings: &mut Findings,
     ) {
-        // A transport block with a larger data PDU has room for a report.
+        // A transport block with room for this data PDU also had room for a report.
         let has_room = octets.is_some_and(|octets| octets > 4);
         if let Some(since) = self.due_since()
             && since <= now
@@ -268,7 +269,7 @@ impl Receiver {
                 Some(_) => {}
             }
         }
-        // A report that has no room for the holes of its first unit may name them with one NACK.
+        // If the holes of the first unit do not fit into the report, one NACK may cover all of them.
         if let ([(unit, start, _)], [only]) = (expected.get(..1).unwrap_or_default(), &named[..])
             && ack < self.highest_status
             && expected.iter().all(|(other, ..)| other == unit)

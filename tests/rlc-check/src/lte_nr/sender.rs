@@ -19,15 +19,16 @@ pub(super) struct Sender {
     /// Units with octets that wait for retransmission.
     pending: BTreeSet<u64>,
     polling: Polling,
-    /// The last expiry of t-PollRetransmit, which allows to retransmit one unit that is not reported missing.
+    /// The last expiry of t-PollRetransmit. After it, one unit may be retransmitted that is not reported
+    /// missing.
     expired: Option<Time>,
-    /// A poll that is justified only if nothing more waits: its frame and time.
+    /// Frame and time of a poll that is correct only if no more data waits.
     doubtful_poll: Option<(u64, Time)>,
     /// The last data PDU: its time, and whether it polled.
     last: Option<(Time, bool)>,
     /// Number of the report that was received last.
     reports: u64,
-    /// When RETX_COUNT reached maxRetxThreshold.
+    /// Time at which RETX_COUNT reached maxRetxThreshold.
     exhausted: Option<Time>,
 }
 
@@ -36,7 +37,7 @@ struct Polling {
     pdu_without_poll: u32,
     byte_without_poll: u64,
     poll_sn: u64,
-    /// t-PollRetransmit: when it expires.
+    /// Expiry of t-PollRetransmit.
     timer: Option<Time>,
     /// Whether the timer has expired since the last poll.
     is_forced: bool,
@@ -49,12 +50,12 @@ struct Unit {
     is_complete: bool,
     is_acked: bool,
     retx_count: Option<u32>,
-    /// When RETX_COUNT changed last, and by which report.
+    /// Time and number of the report that changed RETX_COUNT last.
     counted: (Time, u64),
     pending: Ranges,
 }
 
-/// A data PDU with its place.
+/// A data PDU with its place in the capture.
 pub(super) struct Transmission<'a> {
     pub(super) at: Time,
     pub(super) frame: u64,
@@ -80,7 +81,7 @@ impl Sender {
         }
     }
 
-    /// TX_Next, VT(S), which also counts the SDU that is transmitted in part.
+    /// TX_Next, VT(S). A partly transmitted SDU is below it.
     pub(super) fn next(&self) -> u64 {
         self.next_ack + self.units.len() as u64
     }
@@ -93,7 +94,7 @@ impl Sender {
         self.exhausted
     }
 
-    /// t-PollRetransmit expires.
+    /// Handles the expiry of t-PollRetransmit.
     pub(super) fn expire(&mut self, now: Time) {
         if let Some(at) = self.polling.timer.take_if(|at| *at <= now) {
             self.polling.is_forced = true;
@@ -224,7 +225,7 @@ impl Sender {
         });
     }
 
-    /// Checks P, and what it does to the counters and the timer. `added` octets of the PDU are new.
+    /// Checks P, and updates the counters and the timer. `added` octets of the PDU are new.
     fn check_poll(&mut self, pdu: &Transmission<'_>, added: u32, findings: &mut Findings) {
         let Transmission { at, frame, data, .. } = *pdu;
         let is_full = self.units.len() as u64 >= self.generation.window();
@@ -260,8 +261,8 @@ impl Sender {
         };
     }
 
-    /// Checks whether the next data PDU shows that more data waited when a PDU polled. `new` is whether it
-    /// has new octets of which earlier ones were transmitted before.
+    /// Checks that the data PDU after a poll does not show that more data waited at the time of the poll.
+    /// `new`: whether the PDU continues a partly transmitted unit. `None`: the PDU is a retransmission.
     fn check_doubtful_poll(&mut self, pdu: &Transmission<'_>, new: Option<bool>, findings: &mut Findings) {
         let Some((frame, at)) = self.doubtful_poll.take() else { return };
         let waited = new.is_some_and(|continues| continues || pdu.at == at);
@@ -289,11 +290,11 @@ impl Sender {
         });
     }
 
-    /// A report arrives.
+    /// Handles a report that arrives.
     pub(super) fn handle_report(&mut self, now: Time, status: &Status) {
         let ack = self.generation.at_or_above(self.next_ack, status.ack);
         if ack > self.next() {
-            // Another report has overtaken it.
+            // A newer report has overtaken this one.
             return;
         }
         self.reports += 1;

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::settings::{Time, time};
 
-/// The settings of one direction: of the sender of its data, and of the receiver at the other end.
+/// The settings of the sender of one direction, and of the receiver at the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectionSettings {
     /// pollPDU.
@@ -21,7 +21,7 @@ pub struct DirectionSettings {
     pub status_prohibit: Time,
     /// Time from the transmission of a PDU to its arrival, if the capture does not contain it.
     pub flight: Time,
-    /// Maximum time for which a sender waits for a transport block. `None`: missing reactions are not checked.
+    /// Maximum time for which a sender waits for a transport block. `None`: late reactions are not checked.
     pub patience: Option<Time>,
 }
 

@@ -1,4 +1,4 @@
-//! A capture without violations, and variants with one each.
+//! A capture without violations, and variants with one violation each.
 
 use super::capture::Frame;
 use super::*;
@@ -25,7 +25,8 @@ fn frame(at: u64, direction: Direction, transmission: u16, pdu: &str) -> Frame {
     }
 }
 
-/// SN 1 is lost. t-Reassembly starts when SN 2 arrives, and delays the answer to the poll in SN 3 until it expires.
+/// SN 1 is lost. t-Reassembly starts when SN 2 arrives. SN 3 polls, and the answer follows when t-Reassembly
+/// expires.
 fn clean() -> Vec<Frame> {
     let down = |at, transmission, pdu| frame(at, Direction::Down, transmission, pdu);
     let up = |at, pdu| frame(at, Direction::Up, 1, pdu);

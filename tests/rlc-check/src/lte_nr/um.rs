@@ -1,5 +1,5 @@
-//! Unacknowledged mode (TS 36.322 §5.1.2.1, TS 38.322 §5.2.2.1): formats, sequence numbers and segments. The
-//! capture does not show what the receiver does.
+//! Unacknowledged mode (TS 36.322 §5.1.2.1, TS 38.322 §5.2.2.1): formats, sequence numbers and segments. A
+//! capture contains no PDU of the receiver, so only the sender is checked.
 
 use super::Generation;
 use super::capture::Frame;
@@ -10,10 +10,10 @@ use crate::findings::{Counts, Findings, Invariant};
 struct Umd {
     /// `None`: NR transmits a whole SDU without a sequence number.
     sn: Option<u32>,
-    /// Octets of the SDU before the first one. LTE: 1 if there are any, because the header does not have their
-    /// number.
+    /// Offset of the data in its SDU. LTE: 1 if the offset is above 0, because the header does not contain
+    /// it.
     start: u32,
-    /// Octets of the SDU that continues in the next PDU. 0: none does.
+    /// Transmitted octets of an SDU that the next PDU continues. 0: no SDU continues.
     unfinished: u32,
 }
 
@@ -65,7 +65,7 @@ impl Sender {
         findings.expect(Invariant::Retransmission, frame.number, frame.transmission == 1, || {
             "a PDU is transmitted again".to_owned()
         });
-        // A PDU of LTE has its own number. In NR, the segments of an SDU share it.
+        // In LTE, each PDU has its own number. In NR, the segments of an SDU share a number.
         let ends_number = matches!(generation, Generation::Lte(_)) || sn.is_some() && unfinished == 0;
         self.next += u64::from(ends_number);
         self.unfinished = unfinished;

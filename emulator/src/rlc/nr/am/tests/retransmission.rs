@@ -165,8 +165,7 @@ fn retransmitted_segment_is_segmented_again() {
     assert_eq!(events, [Event::Delivered(original.octets.to_vec())]);
 }
 
-/// Only octets that have been transmitted are retransmitted. SOend ffff stands for the last transmitted
-/// octet.
+/// Only octets that have been transmitted are retransmitted. SOend ffff is the last transmitted octet.
 #[test]
 fn nack_of_an_sdu_under_segmentation_concerns_transmitted_octets() {
     for (report, expected) in [
