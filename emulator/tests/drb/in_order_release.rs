@@ -1,5 +1,5 @@
 //! In-order release after HARQ: how many transport blocks wait for their own retransmission or for the
-//! earlier block, and how long they wait.
+//! retransmission of an earlier block, and how long they wait.
 
 use std::collections::BTreeMap;
 
