@@ -69,7 +69,7 @@ impl TestBed {
         }
     }
 
-    /// Makes `wait` watch this device instead of the test_bed's own.
+    /// Makes `wait` watch this device instead of the test bed's own.
     pub(crate) fn watch(&mut self, tun: &Tun) -> anyhow::Result<()> {
         self.reactor.deregister(&self.tun, Token(0))?;
         self.reactor.register(tun, Token(0), Interest::Read)?;

@@ -46,8 +46,8 @@ pub struct GateCounters {
     pub cookies_sent: u64,
     /// Connections that began with a returned cookie.
     pub cookies_accepted: u64,
-    /// ACKs without a connection that arrived while cookies were outstanding and carried none, or an expired
-    /// one. A RST answers them.
+    /// ACKs that belong to no connection, arrived while cookies were outstanding, and carried an expired
+    /// cookie or none. A RST answers them.
     pub cookies_refused: u64,
     /// Half-open connections that were dropped in favour of another one.
     pub half_open_evicted: u64,

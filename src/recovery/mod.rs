@@ -170,7 +170,7 @@ pub struct Congestion {
 pub struct Usage {
     /// The last time at which the window limited the sender, opened or was reduced (snd_cwnd_stamp).
     pub since: Instant,
-    /// Largest flight after a burst since then, in segments (snd_cwnd_used).
+    /// Largest flight at the end of a burst after `since`, in segments (snd_cwnd_used).
     pub most: f64,
     /// A segment was sent that has not been considered yet.
     pub is_new: bool,
@@ -336,8 +336,7 @@ pub struct Ack {
     pub dsack: Option<(u64, u64)>,
     /// Number of retransmitted segments that the D-SACK block reports.
     pub duplicates: u64,
-    /// Whether it stops below SACKed data and Linux therefore waits for another ACK
-    /// (tcp_check_sack_reneging()).
+    /// Whether the ACK ends below SACKed data. Linux then waits for another ACK (tcp_check_sack_reneging()).
     pub reneges: bool,
     /// Whether it acknowledges a segment that was sent more than once (Karn's algorithm).
     pub any_resent: bool,

@@ -48,7 +48,7 @@ impl Recent {
         }
         let parts = self.parts.entry(slot).or_default();
         if at - parts.parts.last().map_or(0, Connection::judged_from) >= step {
-            // After a long silence, the new part includes the end of it.
+            // After a long silence, the new part begins before the end of the silence.
             let earliest = at - 2 * step;
             parts.parts.retain(|part| part.judged_from() > earliest);
             parts.parts.push(whole.continued(whole.now().max(earliest)));
@@ -84,7 +84,7 @@ impl Recent {
         }
     }
 
-    /// Forgets the parts of connections that have been idle since before the last seconds.
+    /// Forgets the parts of connections that were idle during all of the last seconds.
     pub(crate) fn forget_idle(&mut self, now: Timestamp) {
         let memory = &mut self.memory;
         self.parts.retain(|_, parts| {

@@ -2,8 +2,8 @@
 
 use aircaptures::packet::Timestamp;
 
-/// Number of different times from which the resolution is derived. If packets share times, a few times are
-/// sufficient: each must occur in this number of packets.
+/// Number of different times that are sufficient for the resolution. Fewer are sufficient if each time occurs
+/// in this number of packets on average.
 const ENOUGH_TIMES: u32 = 16;
 /// Nanoseconds. A coarser clock affects the analysis.
 const COARSE: i64 = 1_000_000;
@@ -13,7 +13,7 @@ pub(crate) struct Resolution {
     first: Option<Timestamp>,
     last: Timestamp,
     divisor: u64,
-    /// Number of packets with another time than the packet before, and with the same time.
+    /// Number of packets whose time differs from the time of the packet before. `same` counts the others.
     different: u32,
     same: u32,
 }

@@ -420,7 +420,7 @@ mod tests {
     fn isolated_wrong_timestamps_count_as_clock_jumps() {
         const FUTURE: i64 = 9_000_000_000;
         for (times, jumped, back, seconds) in [
-            // A wrong timestamp in the middle, at the initial_flight, and in the past.
+            // A wrong timestamp in the middle, at the beginning, and in the past.
             (&[100, 101, FUTURE, 102, 103][..], 1, 0, 3.0),
             (&[FUTURE, 100, 101, 102], 1, 0, 2.0),
             (&[100, 101, 0, 102, 103], 1, 0, 3.0),

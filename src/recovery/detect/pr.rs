@@ -251,8 +251,8 @@ impl Pr {
                 starts.push(copy.start);
             }
         }
-        // Without a scoreboard, only the head is judged. With one, the head may be on no list if it was
-        // declared lost and this was proved wrong since.
+        // Without a scoreboard, only the head is judged. With one, the head is not on the list if it was
+        // declared lost and this later proved wrong.
         if let Some(head) = view.flight.head().filter(|head| is_in_flight(head) && self.may_judge(head))
             && head.last_sent + self.patience <= view.now
             && !starts.contains(&head.start)

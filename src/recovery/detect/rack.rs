@@ -325,8 +325,8 @@ impl Rack {
             self.overtaken.pop_first();
             starts.push(copy.start);
         }
-        // The head may be on no list if it was declared lost and this was proved wrong since.
-        // Linux leaves a retransmitted one to the timer (tcp_rack_detect_loss() removes it from its list).
+        // The head is on neither list if it was declared lost and this later proved wrong. Linux leaves a
+        // retransmitted head to the timer (tcp_rack_detect_loss() removes it from its list).
         let is_left = |head: &Sent| self.dialect == RackDialect::Linux && head.state == SegmentState::Resent;
         let head =
             flight.head().filter(|head| is_in_flight(head) && is_before(head, newest) && !is_left(head));

@@ -52,7 +52,7 @@ impl Event<'_, '_> {
     /// during that episode. Detectors do not report these segments again.
     fn begin_episode_for_remaining_losses(&mut self) -> Found {
         let flight = &self.path.flight;
-        // During a go-back-N pass, everything counts as lost and is retransmitted anyway.
+        // During a go-back-N pass, all data counts as lost and is retransmitted anyway.
         let is_over = matches!(self.cc.episode, Episode::Open(_))
             && self.answers.has_scoreboard()
             && !flight.has_rewound();

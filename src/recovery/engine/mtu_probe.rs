@@ -8,7 +8,7 @@ use crate::flight::Sent;
 const MIN_WINDOW: f64 = 11.0;
 const BY: Author = Author { question: Question::Window, name: "mtu-probing" };
 
-/// When the congestion window has room for a probe.
+/// Whether the congestion window has room for a probe, or when it may have room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ProbeRoom {
     /// Not while the window is this small, or while segments are missing.

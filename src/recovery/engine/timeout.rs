@@ -47,7 +47,7 @@ impl Event<'_, '_> {
         self.model_on_timer(true);
     }
 
-    /// Reduces ssthresh, unless an earlier reduction covers this timeout. Returns it.
+    /// Returns ssthresh after the timeout. It is reduced, unless an earlier reduction covers this timeout.
     fn ssthresh_after_timeout(&mut self, before: &Congestion) -> f64 {
         let una = self.path.flight.una();
         let repeated = self.profile.recovery.timeout.repeated;

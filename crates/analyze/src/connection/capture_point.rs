@@ -10,7 +10,7 @@ use crate::compact::CompactOption;
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReplyDelay {
     min: CompactOption,
-    /// The time when the timestamp `pending` of the *other* end passed, while this end has not echoed it.
+    /// The time when the other end's timestamp `pending` passed. `None` once this end has echoed it.
     pending_at: CompactOption,
     pending: u32,
     /// The first and the newest timestamp of the other end.

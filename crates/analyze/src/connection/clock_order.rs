@@ -52,7 +52,7 @@ impl AfterResponse {
 struct PendingEcho {
     value: u32,
     at: i64,
-    /// The newest value that was echoed since, and the number of different values.
+    /// The newest value that was echoed since `at`. `values` is the number of different values.
     newest: u32,
     values: u8,
 }

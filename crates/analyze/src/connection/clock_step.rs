@@ -19,7 +19,7 @@ pub(crate) enum ClockVote {
 pub(crate) const MIN_STEP: i64 = 5_000_000_000;
 /// Nanoseconds. The network does not delay packets by more than this.
 pub(crate) const LONG_STEP: i64 = 60_000_000_000;
-/// The rates of timestamp clocks in ticks per second: the lowest, and the usual one (RFC 7323 §5.4).
+/// Nanoseconds per tick of a timestamp clock: the longest value (RFC 7323 §5.4), and the usual one.
 const SLOWEST_TICK: i64 = 1_000_000_000;
 const USUAL_TICK: i64 = 1_000_000;
 /// Nanoseconds and ticks after which the rate of a timestamp clock is known.
@@ -33,8 +33,8 @@ struct Tick {
 }
 
 impl Connection {
-    /// Returns the conclusion from the packet about the time since the last packet of the connection, if that
-    /// time is long. Called before the packet is processed.
+    /// Returns what the packet shows about a long time without packets before it. `None` if that time was
+    /// short. Must be called before the packet is processed.
     pub(crate) fn clock_vote(&self, packet: &Packet) -> Option<ClockVote> {
         let set_back = self.rare.get().map_or(0, |rare| rare.clock_set_back);
         let at = packet.at.0.saturating_sub(self.begin.0).saturating_add(set_back);

@@ -9,7 +9,8 @@ use crate::fingerprint::fingerprint;
 
 /// Number of recent packets that are compared.
 const REMEMBERED: usize = 4;
-/// The same for a connection that contains copies: other packets may lie between a packet and its copy.
+/// Number of remembered packets of a connection that contains copies. Other packets may lie between a packet
+/// and its copy.
 const REMEMBERED_WITH_COPIES: usize = 64;
 /// Nanoseconds within which the copy of a packet follows it.
 pub(super) const COPY_WITHIN: i64 = 100_000_000;

@@ -35,7 +35,7 @@ const RECENT: usize = 64;
 /// Maximum number of holes in the arrived data. Senders repair holes; beyond the limit, the oldest are
 /// forgotten.
 const MAX_HOLES: usize = 1 << 12;
-/// Offset of the first sequence number seen_at. The space below it is for retransmissions of earlier data.
+/// Offset of the first captured sequence number. The space below it is for retransmissions of earlier data.
 const BASE: u64 = 1 << 24;
 
 /// Returns a fingerprint that is equal at all captures. Base stations write into the reserved flags, and
@@ -302,8 +302,8 @@ impl FlowTracker {
     }
 
     fn count_unmatched(&mut self, early: Early) {
-        // Count only packets at the other end. A packet that was in transit when the capture at its sender's
-        // end began is also in the captures between.
+        // Only packets at the other end count. A packet that was in transit when the capture at its sender's
+        // end began also appears in the captures between the ends.
         let transit = if early.is_data { &mut self.data } else { &mut self.acks };
         transit.unmatched_arrivals += u64::from(early.position + 1 == self.captures);
     }

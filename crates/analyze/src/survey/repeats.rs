@@ -23,7 +23,8 @@ const MAX_SEARCHES: u32 = 256;
 /// The frames of a capture so far.
 #[derive(Default)]
 pub(super) struct Repeats {
-    /// Hashes of the frames that do not repeat others, and their number, which may be larger.
+    /// Hashes of the frames that do not repeat others, at most `REMEMBERED`. `frames` is the number of such
+    /// frames.
     hashes: Vec<u32>,
     count: usize,
     /// The length of the first frame.

@@ -12,7 +12,7 @@ use crate::cases::path;
 use crate::transfer::Transfer;
 
 const SECOND: i64 = 1_000_000_000;
-/// When the path changes, and how long the change may take to become visible.
+/// The second in which the path changes. The change must be visible `NOTICED_WITHIN` seconds later.
 const CHANGE: i64 = 20;
 const NOTICED_WITHIN: i64 = 7;
 

@@ -7,23 +7,24 @@ use crate::connection::findings::{Confidence, CongestionControl, CongestionContr
 
 /// The largest error of a model that can still be the right one.
 const MAX_BEST_ERROR: f64 = 0.8;
-/// The largest error of its growth or of its reductions.
+/// The largest error of such a model in its growth, or in its reductions.
 const MAX_WORST_ERROR: f64 = 1.05;
-/// The largest error with one or two losses, or at the receiver.
+/// The largest error of such a model if there are only one or two losses, or if the capture is at the
+/// receiver.
 const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
-/// The smallest error of all models that supports BBR.
+/// BBR is possible only if all models have at least this error.
 const MIN_ERROR_OF_OTHERS: f64 = 1.0;
-/// The smallest mean window after a loss, as a fraction, that supports BBR.
+/// BBR is possible only if the mean window after a loss is at least this fraction of the window before.
 const MIN_KEPT_BY_BBR: f64 = 0.65;
 /// Minimum number of reductions without a loss that support CDG.
 const MIN_FALLS: u32 = 3;
-/// An error that leaves no doubt, if the others are far larger.
+/// An error below which a model is certain, if the errors of the others are far larger.
 const SMALL_ERROR: f64 = 0.5;
 /// Minimum number of rounds that show the growth, with several losses.
 const MIN_ROUNDS: u32 = 24;
 /// Minimum growth in segments that shows a congestion control without a loss.
 const MIN_GROWN: f64 = 10.0;
-/// The smallest difference of two errors that counts: more than the handicap of a model.
+/// The smallest difference of two errors that counts. It exceeds the handicap of a model.
 const MIN_MARGIN: f64 = 0.12;
 /// Maximum number of names to choose from.
 const MAX_NAMES: usize = 3;

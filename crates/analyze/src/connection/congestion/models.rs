@@ -12,7 +12,8 @@ const BIC_LOW_WINDOW: f64 = 14.0;
 const BIC_MAX_INCREMENT: f64 = 16.0;
 /// Steps in which the growth of a round trip is computed.
 const BIC_STEPS: u32 = 4;
-/// Factor between two assumptions about the longest queueing delay, which Illinois never forgets.
+/// Illinois compares with the longest queueing delay since the connection began, which may have occurred
+/// outside the rounds. This is the factor between two assumptions about that delay.
 const ILLINOIS_EXCESS: f64 = 1.3;
 const ILLINOIS_MIN_WINDOW: f64 = 15.0;
 const VEGAS: [f64; 2] = [2.0, 4.0];
@@ -21,7 +22,8 @@ const NV_PAD: f64 = 10.0;
 const NV_BAND: f64 = 5.0;
 /// Seconds. Linux chooses each period between 3.75 and 6.25 s at random.
 const NV_PERIOD: f64 = 5.0;
-/// HighSpeed TCP (RFC 3649, appendix B): up to which window which fraction is removed at a loss.
+/// HighSpeed TCP (RFC 3649, appendix B): the largest window of a row, and the fraction of the window that a
+/// loss removes.
 const HIGHSPEED: [(f64, f64); 20] = [
     (38.0, 0.50),
     (118.0, 0.44),
@@ -122,7 +124,7 @@ impl Path {
 pub(super) struct State {
     /// The window before the last loss, as the model remembers it.
     max: f64,
-    /// Another possible value of it, because the flight may differ from the window by one segment.
+    /// Another possible value of `max`, because the flight may differ from the window by one segment.
     other_max: Option<f64>,
     /// The window after it.
     pub(super) start: f64,
@@ -132,8 +134,9 @@ pub(super) struct State {
     nv: Nv,
     /// The queue a round trip before `b`, in YeAH.
     queue_before: f64,
-    /// Ratio of the longest queueing delay that Illinois has seen to the longest one in the rounds, which do not
-    /// include recoveries and delays in the sender. It never decreases.
+    /// Ratio of the longest queueing delay that Illinois has measured to the longest one in the rounds.
+    /// Illinois also measures during recoveries, and includes delays in the sender. The ratio never
+    /// decreases.
     excess: f64,
 }
 
@@ -246,7 +249,7 @@ fn cubic(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     cubic_growth(state, path, window, round, 1.0)
 }
 
-/// The same with a Reno-friendly window that counts ACKs.
+/// CUBIC whose Reno-friendly window grows with the number of ACKs.
 fn cubic_per_ack(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     cubic_growth(state, path, window, round, round.acks / round.acked.max(1.0))
 }
@@ -275,8 +278,8 @@ fn cubic_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
     [window * 0.7; 2]
 }
 
-/// Xu, Harfoush and Rhee 2004, with the integer arithmetic of Linux. An increment needs fewer segments, the more an
-/// ACK covers.
+/// Xu, Harfoush and Rhee 2004, with the integer arithmetic of Linux. The more segments an ACK covers, the
+/// fewer segments an increment needs.
 fn bic(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     // The ACK that ends a recovery covers a whole window, and counts as much as the round trip after it.
     let twice = if path.rounds_since_loss == 0.0 && window > BIC_LOW_WINDOW { 2.0 } else { 1.0 };
@@ -353,7 +356,8 @@ fn htcp(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     let factor = (factor * 8.0 / scale).floor().max(1.0);
     let beta = if state.a > 0.0 { state.a } else { 0.5 };
     let alpha = 2.0 * (1.0 - beta) * factor;
-    // One ACK increases the window by at most one segment, and the ACK that does it is not counted.
+    // An ACK increases the window by at most one segment. The ACK that increases the window does not count
+    // towards the next increase.
     let per_ack = round.acked / round.acks.max(1.0);
     round.acks / ((window / (alpha * per_ack)).ceil() + 1.0)
 }
@@ -369,7 +373,7 @@ fn htcp_loss(state: &mut State, path: &Path, window: f64) -> [f64; 2] {
 
 /// Caini and Firrincieli 2004.
 fn hybla(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
-    // In eighths. The increment per ACK is an integer, in 1/128 of a segment.
+    // `rho` is in eighths. The increment per ACK is an integer, in 1/128 of a segment.
     let rho = (8.0 * path.min_srtt / 0.025).floor().max(8.0);
     (2.0 * rho * rho / window).floor() / 128.0 * round.acks
 }
@@ -407,7 +411,8 @@ fn illinois(state: &mut State, path: &Path, window: f64, round: &Measured) -> f6
     let mut next = *state;
     illinois_learn(&mut next, path, window);
     let alpha = next.a;
-    // The window grows after whole ACKs, and what exceeds the increment is not counted.
+    // The window grows at an ACK. Segments that the ACK covers beyond the increment do not count towards the
+    // next one.
     let per_ack = (round.acked / round.acks.max(1.0)).max(1.0);
     let acks = (window / (alpha * per_ack)).ceil().max(1.0);
     round.acks / acks * (acks * per_ack * alpha / window).floor().max(1.0)
@@ -515,21 +520,23 @@ fn yeah_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
 /// The variables of TCP-NV.
 #[derive(Clone, Copy, Debug, Default)]
 struct Nv {
-    /// The minimum RTT that it uses, and the one of the current period, which ends at `period_end`.
+    /// The minimum RTT in use. `next_min_rtt` is the minimum of the current period, which ends at
+    /// `period_end`.
     min_rtt: f64,
     next_min_rtt: f64,
     period_end: f64,
-    /// RTT samples since the last loss, after which the window may grow only when the RTTs have shown no queue.
+    /// RTT samples since the last loss. Enough samples without a queue allow the window to grow (`may_grow`).
     samples: f64,
     may_grow: bool,
 }
 
-/// Returns the RTT that TCP-NV compares: a short moving average, of which the lowest value decides.
+/// Returns the RTT that TCP-NV compares: the lowest value of a short moving average.
 fn nv_rtt(round: &Measured) -> f64 {
     (round.mean_rtt + round.min_rtt) / 2.0
 }
 
-/// TCP-NV (Linux). It measures the minimum RTT again every five seconds, so the window rises slowly with its own queue.
+/// TCP-NV (Linux). It measures the minimum RTT again every five seconds. Such a minimum can include TCP-NV's
+/// own queue, so the window rises slowly.
 fn nv_learn(state: &mut State, path: &Path, _: f64) {
     let nv = &mut state.nv;
     let (rtt, at) = (nv_rtt(&path.last), path.last.ended);
@@ -542,8 +549,8 @@ fn nv_learn(state: &mut State, path: &Path, _: f64) {
     }
 }
 
-/// The window grows or shrinks only outside of a band, because it is compared with the lowest of several RTTs, and a
-/// decision needs 20 or 60 of them.
+/// The window grows or shrinks only outside a band: TCP-NV decides by the lowest of several RTTs, and needs
+/// 20 or 60 RTTs for a decision.
 fn nv(state: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
     let nv = &mut state.nv;
     let rtt = nv_rtt(round).max(1e-6);

@@ -12,16 +12,17 @@ const MIN_FALLING_WINDOW: f64 = 5.0;
 const HORIZON: usize = 10;
 /// Minimum number of rounds between losses that show growth.
 const MIN_ROUNDS: usize = 4;
-/// Ratio of the errors with two states from which the alternative one is used.
+/// The alternative state is used if the ratio of its error to the error of the current state is below this.
 const CLEARLY_BETTER: f64 = 0.6;
 /// Upper bound of a single error.
 pub(super) const MAX_ERROR: f64 = 4.0;
-/// Growth per round that is slow start, and the window that slow start exceeds.
+/// Growth per round that indicates slow start, if the window exceeds `INITIAL_WINDOW`.
 const SLOW_START_GROWTH: f64 = 1.25;
 const INITIAL_WINDOW: f64 = 10.5;
-/// Growth per round above which its time is uncertain.
+/// Growth per round above which the time of the growth is uncertain.
 const FAST_GROWTH: f64 = 1.1;
-/// Ratio of the windows of two rounds that is a fall.
+/// Ratio of the windows of two rounds that counts as a reduction. `SECOND_FALL` applies soon after a
+/// recovery.
 const FALL: f64 = 0.86;
 const SECOND_FALL: f64 = 0.92;
 /// CDG's reduction without a loss.
@@ -62,10 +63,10 @@ type Epoch = Vec<(Measured, Path)>;
 pub(super) struct Replay {
     pub(super) candidates: Vec<Candidate>,
     pub(super) path: Path,
-    /// Losses and rounds that were compared with predictions.
+    /// Losses that were compared with predictions. `growth_rounds` is the number of such rounds.
     pub(super) losses: u32,
     pub(super) growth_rounds: u32,
-    /// By how many segments the window grew in them.
+    /// Growth of the window in these rounds, in segments.
     pub(super) grown: f64,
     /// Reductions without a loss.
     pub(super) falls: u32,

@@ -5,13 +5,13 @@ use super::{Event, Measured, Round};
 /// Segments in flight while BBR measures the RTT without a queue (draft-cardwell-iccrg-bbr-congestion-control-00,
 /// ProbeRTT).
 const PROBE_SEGMENTS: f64 = 4.5;
-/// Minimum window before and after, in segments.
+/// Minimum window before and after a probe, in segments.
 const PROBE_MIN_WINDOW: f64 = 16.0;
 /// Minimum seconds between probes. Later versions probe every five seconds.
 const PROBE_INTERVAL: f64 = 8.0;
 /// Seconds that a probe lasts.
 const PROBE_DURATION: std::ops::Range<f64> = 0.12..1.5;
-/// Number of rounds within which half of the window is in flight again.
+/// Number of rounds after a probe within which half of the window is in flight again.
 const PROBE_END: u32 = 4;
 /// Hybla's reference RTT in seconds.
 const HYBLA_RTT: f64 = 0.025;

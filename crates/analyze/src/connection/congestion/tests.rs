@@ -79,8 +79,7 @@ fn names_the_congestion_controls_of_linux() {
     assert!(undetermined.len() <= 1, "{undetermined:?}");
 }
 
-/// Flights that are not windows must not have a name: here each is too large by half, so that neither the growth
-/// nor the RTTs match.
+/// If each flight is increased by half, neither the growth nor the RTTs match any congestion control.
 #[test]
 fn other_windows_have_no_certain_name() {
     for (truth, text) in KERNELS {

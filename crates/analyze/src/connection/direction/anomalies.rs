@@ -20,7 +20,8 @@ pub(super) struct Retransmission {
     pub(super) tsval: Option<u32>,
     pub(super) starts: Option<RecoveryStart>,
     pub(super) is_spurious: bool,
-    /// Whether the retransmission repairs the loss of a segment that was sent since the last timeout but one.
+    /// Whether the retransmission repairs the loss of a segment that was sent after the timeout before the
+    /// last one.
     pub(super) is_repair: bool,
     /// Index of the segment in the trace.
     pub(super) index: usize,
@@ -35,8 +36,8 @@ const REMEMBERED: usize = 128;
 /// have arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TimeoutProofs {
-    /// Number of timeouts whose first retransmission was spurious, while it is not known whether other
-    /// segments were lost.
+    /// Number of timeouts whose first retransmission was spurious. Whether other segments were lost is still
+    /// unknown.
     proven: u16,
     /// Whether a segment was lost that was outstanding at the last timeout.
     has_lost: bool,
@@ -52,7 +53,8 @@ pub(super) struct Uncaptured {
     /// The time of the ACK. `echo` is the timestamp that it echoed.
     pub(super) at: i64,
     pub(super) echo: Option<u32>,
-    /// The end of the part that this ACK covers. The rest belongs to later ACKs, the last of which has `echo`.
+    /// The end of the part that this ACK covers. Later ACKs cover the rest, and `echo` is from the last of
+    /// them.
     pub(super) first_end: u64,
 }
 
@@ -80,7 +82,8 @@ pub(super) struct Anomalies {
     pub(super) timeout_recovered: CompactOption,
     pub(super) timeout_proofs: TimeoutProofs,
     /// Send time of the newest copy that is known to have arrived (RACK.xmit_ts, RFC 8985 §5.2). It is 0
-    /// until the first anomaly; before that, nothing sent earlier is outstanding.
+    /// until the first anomaly: without anomalies, no data that was sent earlier than an arrived copy is
+    /// outstanding.
     pub(super) newest_arrived: i64,
     /// For the oldest outstanding copy: its send time, and the time when the first segment sent later was
     /// known to have arrived.

@@ -199,7 +199,7 @@ impl DirectionAnalysis {
     /// Accounts for the time up to a packet of either end, after the packet has been processed.
     pub(super) fn account_time(&mut self, context: &PacketContext, end: PeriodEnd) {
         let (limit, passed) = self.limits.end_period(context.at, end);
-        // Between an ACK and the data that it triggers, nothing may be outstanding for a moment. This is not
+        // For a moment between an ACK and the data that it triggers, no data may be outstanding. This is not
         // a limit.
         if limit != Limit::Network && passed > self.rtt.min().unwrap_or(0) / 4 {
             self.rounds.limited();

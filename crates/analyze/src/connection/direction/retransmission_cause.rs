@@ -198,7 +198,8 @@ impl DirectionAnalysis {
         let recovered = self.anomalies.get().and_then(|anomalies| anomalies.timeout_recovered.as_time());
         let just_recovered = recovered.is_some_and(|at| context.at - at <= self.max_response_time(context));
         // Spurious retransmissions after a timeout cause duplicate ACKs, which do not start a fast retransmit
-        // (RFC 6582 §3.2, step 2). A retransmission right after such an ACK is one nevertheless.
+        // (RFC 6582 §3.2, step 2). A retransmission right after such an ACK is a fast retransmit
+        // nevertheless.
         let has_own_dupacks = recovered != Some(self.ack_times.advanced[0]);
         let enough_dupacks = at_una && self.dupacks >= 3 && has_own_dupacks;
         match () {

@@ -25,8 +25,8 @@ pub(super) struct SenderEvidence {
     pub(super) repeated_retransmissions: u32,
     /// New data sent on the first or second duplicate ACK.
     pub(super) limited_transmit: u32,
-    /// Duplicate ACKs of this kind on which the sender did not send new data, although the receiver's window
-    /// had space.
+    /// First or second duplicate ACKs on which the sender did not send new data, although the receiver's
+    /// window had space.
     pub(super) no_limited_transmit: u32,
 }
 

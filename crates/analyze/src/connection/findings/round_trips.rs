@@ -60,9 +60,9 @@ pub struct RoundTripFindings {
     pub queueing_delay: DelayFindings,
     /// The part of the queueing delay on the way of the ACKs, measured with timestamps.
     pub ack_path_queueing_delay: DelayFindings,
-    /// The rate of packets that followed each other closely: half of the bytes did not pass faster.
+    /// The rate of closely spaced packets: the median, weighted by bytes.
     pub bottleneck_bit_per_s: Option<f64>,
-    /// The rate that nine tenths of the bytes did not exceed.
+    /// The same rate at the 90th percentile.
     pub bottleneck_high_bit_per_s: Option<f64>,
     /// Number of loss episodes. The losses of one episode were all sent before the first one was detected.
     pub loss_episodes: u64,

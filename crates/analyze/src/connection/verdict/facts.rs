@@ -8,14 +8,14 @@ use crate::connection::findings::{
 const JITTER: f64 = 0.004;
 /// Seconds without data after which a sender that has more data counts as cut off.
 const MIN_SILENCE: f64 = 1.0;
-/// Delay above the minimum, as a share of the minimum round trip, from which a queue explains the rate: the
-/// window no longer limits, because a larger one would only lengthen the queue.
+/// Queueing delay, as a share of the minimum round trip, from which the queue explains the rate. A larger
+/// window would only lengthen such a queue.
 const QUEUEING: f64 = 0.25;
 /// Ratio of the largest to the smallest limiting window of a receiver whose application reads fast enough.
 /// The window of Linux shrinks by a few segments while data waits for the application.
 const STEADY_WINDOW: f64 = 2.5;
-/// Smallest ratio of the largest window to the mean of the limiting ones that shows data waiting in the receiver's
-/// buffer: the receiver has offered this much before.
+/// Ratio of the largest window to the mean of the limiting windows, from which data waits in the receiver's
+/// buffer: the receiver has offered more space before.
 const FULL_BUFFER: f64 = 1.3;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;

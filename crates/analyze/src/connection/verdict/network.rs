@@ -4,26 +4,27 @@ use super::facts::{FULL, Facts};
 use super::{Candidate, ONE_FLIGHT, OUTAGE, REPEATED};
 use crate::connection::findings::{Cause, RoundTripFindings};
 
-/// Weight of a disturbance that takes a considerable share of the time. The sender needs a while to recover,
-/// and the rest of the transfer is ordinary.
+/// Weight of a disturbance that takes a considerable share of the time. It exceeds the share, because the
+/// sender also needs time to recover.
 const DISTURBING: f64 = 0.8;
-/// Seconds of queueing delay from which a queue is a problem for other traffic (bufferbloat), and the same as
-/// a multiple of the minimum round trip. Both are needed: a queue of one bandwidth-delay product is usual.
+/// Seconds of queueing delay from which a queue is a problem for other traffic (bufferbloat), if it also
+/// exceeds `BLOAT_RTTS`.
 const BLOAT: f64 = 0.08;
+/// The same limit in minimum round trips. A queue of one bandwidth-delay product is usual.
 const BLOAT_RTTS: f64 = 0.8;
-/// Share of the queueing delay on the way of the ACKs.
+/// Share of the queueing delay on the way of the ACKs, from which the ACKs are the cause.
 const ON_ACK_PATH: f64 = 0.6;
-/// Seconds of queueing delay on the way of the ACKs, which has no queue on most paths.
+/// Minimum queueing delay on the way of the ACKs, in seconds. On most paths, ACKs do not meet a queue.
 const MIN_ACK_QUEUE: f64 = 0.015;
-/// The same at the receiver, as a multiple of the minimum round trip, and of the time that the flight needs at
-/// the bottleneck.
+/// Minimum queueing delay on the way of the ACKs in a capture at the receiver, in minimum round trips.
 const MIN_REMOTE_ACK_QUEUE: f64 = 0.5;
+/// The same minimum as a multiple of the time that the flight needs at the bottleneck.
 const MIN_REMOTE_FLIGHTS: f64 = 1.2;
 /// Seconds of queueing delay that a full link has at least.
 const SOME_QUEUE: f64 = 0.001;
-/// Share of the loss episodes that begin with a queue, if the queue is what overflows.
+/// Share of the loss episodes that begin with a queue, from which an overflow of the queue is the cause.
 const QUEUED: f64 = 0.5;
-/// Share of the bottleneck's rate from which losses without a queue do not explain the rate.
+/// Goodput as a share of the bottleneck's rate, from which losses without a queue are not the cause.
 const NEARLY_ALL: f64 = 0.96;
 /// Ratio of the rate between closely spaced packets to the rate of a policer. A shaper spaces the packets.
 const UNSHAPED: f64 = 1.3;
@@ -43,14 +44,16 @@ const ACK_LOSS: f64 = 0.1;
 const MAX_SLOW_START: f64 = 14.0;
 /// Growth per round trip in slow start with delayed ACKs.
 const SLOW_START_GROWTH: f64 = 1.5;
-/// The losses of a policer: their minimum number, their contiguous groups per episode, and their number per group.
-/// Random losses of a large window also have many groups, but of one segment each.
+/// Minimum number of losses of a policer.
 const MIN_POLICED: u64 = 15;
+/// Minimum number of contiguous groups in each loss episode of a policer.
 const RUNS_PER_EPISODE: f64 = 2.5;
 /// Contiguous groups per episode from which losses are not a single burst.
 const SEVERAL_RUNS: f64 = 1.6;
 /// Weight of a cause if another cause is an equally good explanation.
 const UNCLEAR: f64 = 0.3;
+/// Minimum number of losses in each group of a policer. Random losses of a large window also have many
+/// groups, but of one segment each.
 const LOST_PER_RUN: f64 = 1.4;
 
 /// Returns the causes in the network. They share the time that neither the applications nor the ends explain.
@@ -118,7 +121,7 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
     let episodes = rounds.loss_episodes;
     let queued = rounds.loss_episodes_with_queue as f64 >= QUEUED * episodes.max(1) as f64
         || rounds.loss_queue_seconds.is_some();
-    // A link that losses keep from being full is used less, and has no queue.
+    // If losses keep the link from being full, the goodput is lower, and no queue builds up.
     let has_losses = episodes >= REPEATED && !queued;
     let full = if has_losses { NEARLY_ALL } else { FULL };
     let is_full = facts.utilization().is_some_and(|share| share >= full)

@@ -51,7 +51,7 @@ fn part(id: usize, first: bool, last: bool) -> Carried<usize> {
     Carried { id, first, last }
 }
 
-/// (previous, ends, bytes of data, piggyback_room bytes) of a PDU.
+/// The previous end, the ends, the bytes of data, and the room for a piggybacked STATUS PDU.
 fn shape(pdu: &SegmentedPdu<usize>) -> (Previous, Vec<u16>, usize, usize) {
     (pdu.amd.previous, pdu.amd.ends.clone(), pdu.amd.data.len(), pdu.piggyback_room)
 }

@@ -144,8 +144,8 @@ impl LossEpisodes {
     /// Returns the token bucket that explains the drops. `began` is the time of the first data, and
     /// `round_trip` the minimum RTT.
     ///
-    /// An empty bucket drops what exceeds its rate. Between two drops, exactly the tokens of this time have
-    /// passed, or less if the bucket was full meanwhile. A random loss does not bound the bytes between two
+    /// An empty bucket drops packets that exceed its rate. Between two drops, as many bytes pass as tokens
+    /// arrive, or fewer if the bucket was full in between. A random loss does not bound the bytes between two
     /// drops. (Flach et al. 2016, §3, simulate the bucket with the same idea.)
     pub(super) fn token_bucket(&self, began: i64, round_trip: i64) -> Option<TokenBucket> {
         const MIN_INTERVALS: usize = 5;

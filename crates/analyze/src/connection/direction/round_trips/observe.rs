@@ -220,8 +220,8 @@ fn longest_gap(round_trip: i64) -> i64 {
 }
 
 impl RoundTrips {
-    /// Returns how far the sender knew its data to have arrived, when it sent a packet that was delayed in a
-    /// queue on its way to the capture point.
+    /// Returns the highest ACK that the sender knew when it sent this packet, which then waited in a queue
+    /// before the capture point.
     fn una_behind_queue(&mut self, context: &PacketContext, delay: i64) -> u64 {
         self.max_delay = self.max_delay.max(delay);
         let history = self.delayed_history.as_mut();
@@ -238,8 +238,8 @@ impl RoundTrips {
             && silence >= outages::MIN_SILENCE.max(4 * context.round_trip.unwrap_or(0))
     }
 
-    /// Accounts for the time before this packet with new data. Returns whether everything was acknowledged, and
-    /// the sender had nothing to send.
+    /// Accounts for the time before this packet with new data. Returns whether, in this time, all data was
+    /// acknowledged and the sender had nothing to send.
     fn is_pause(
         &mut self,
         context: &PacketContext,
