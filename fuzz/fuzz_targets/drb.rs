@@ -1,8 +1,8 @@
 //! The decoders of RLC and PDCP of LTE and NR, and the entities behind them. No input from the radio link may
 //! cause a panic, and each decoded PDU must be the same after encoding and decoding it again.
 //!
-//! The first byte selects a format, and whether PDUs go to the decoder only, or to an entity with its own traffic
-//! (see `Step`). A PDU follows a byte with its length.
+//! The first byte selects a format, and whether PDUs go to the decoder only, or to an entity with its own
+//! traffic (see `Step`). Each PDU follows a byte with its length.
 
 #![cfg_attr(fuzzing, no_main)]
 

@@ -1,9 +1,9 @@
 //! The decoder of RLC PDUs, and the code that processes them. No input from the radio link may cause a panic,
 //! and each decoded PDU must be the same after encoding and decoding it again.
 //!
-//! The first byte selects the PDU size, fixed or flexible; whether HE = 10 is configured; and the
-//! code that processes decoded PDUs. This code is either a reassembler, whose input is PDUs that each follow
-//! a byte with their length; or an entity with its own traffic, see `Step`.
+//! The first byte selects a fixed or flexible PDU size, whether HE = 10 is configured, and the code that
+//! processes decoded PDUs: a reassembler, or an entity with its own traffic (see `Step`). For a reassembler,
+//! each PDU follows a byte with its length.
 
 #![cfg_attr(fuzzing, no_main)]
 

@@ -1,6 +1,6 @@
 //! Delivery rate samples, one per ACK (draft-ietf-ccwg-bbr-06 §4.1; Linux 6.18, net/ipv4/tcp_rate.c): the
-//! amount of data delivered between the transmission of a segment and its acknowledgment, and the time that
-//! took.
+//! amount of data delivered between the transmission of a segment and its acknowledgment, and the time
+//! between the two.
 //!
 //! Each segment stores the delivery counters at the time of its transmission. The sample of an ACK uses the
 //! most recently sent segment that the ACK delivers. The sample interval is the longer of two: the time

@@ -40,7 +40,7 @@ impl Difference {
 /// The result of a comparison.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict {
-    /// The first `steps` steps were compared, with these differences, except for `skipped` ones. Any later
+    /// The first `steps` steps, except for `skipped` of them, were compared, with these differences. Later
     /// steps cannot be compared, because the two peers have received different segments.
     Compared { steps: usize, skipped: usize, differences: Vec<Difference> },
     /// A timer and an event are so close together that their order is random.

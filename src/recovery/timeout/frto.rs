@@ -44,8 +44,8 @@ pub(crate) struct Frto {
     before: (f64, f64),
     /// RecoveryPoint: SND.MAX before the new segments were sent.
     recovery_point: u64,
-    /// One past the highest byte SACKed before the timeout. The scoreboard may have forgotten it, but if the
-    /// receiver repeats the block, it is not new information.
+    /// One past the highest byte SACKed before the timeout. If the scoreboard was cleared and the receiver
+    /// repeats such a block, the block is not new information.
     sacked_before: u64,
 }
 

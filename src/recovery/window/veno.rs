@@ -1,4 +1,4 @@
-//! TCP Veno (Fu, Liew: *TCP Veno: TCP Enhancement for TransmissionKind over Wireless Access Networks*, IEEE JSAC
+//! TCP Veno (Fu, Liew: *TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks*, IEEE JSAC
 //! 21 (2003), §III): the backlog in the bottleneck's queue, estimated as in Vegas, distinguishes random loss
 //! from congestion. A random loss takes less from Reno's window.
 //!

@@ -150,8 +150,8 @@ impl Receiver {
     }
 
     /// Returns true if a RST in the window ends the connection without a challenge (RFC 5961 §3.2): it is at
-    /// RCV.NXT. Linux also accepts one that does not count the peer's FIN, or follows the right-most SACK block
-    /// (tcp_validate_incoming()).
+    /// RCV.NXT. Linux also accepts a RST whose sequence number does not count the peer's FIN, or equals the
+    /// right edge of the highest SACK block (tcp_validate_incoming()).
     pub(in crate::tcp) fn is_exact_reset(&self, cx: &Context, segment: &Segment<'_>) -> bool {
         self.offset_of(segment).is_some_and(|start| {
             start == self.nxt()

@@ -114,8 +114,7 @@ impl Curves {
         mean(&trends(&gains))
     }
 
-    /// Change of E-TCP's sending rate from the lowest bit error rate to each higher one, as the average of
-    /// these changes.
+    /// Average change of E-TCP's sending rate from the lowest bit error rate to the higher ones.
     fn sending_rate_over_lowest_ber(&self) -> Mean {
         let mut others = self.grid.of(Etcp, |counts| counts.sent);
         let lowest = others.pop().unwrap_or_default();

@@ -132,8 +132,8 @@ impl Interpretation {
 pub enum LinkLayer {
     /// As in the paper.
     Loses,
-    /// At most this often, each time 50 ms after the last transmission. Later packets arrive first. Errors are
-    /// independent.
+    /// The link retransmits a damaged packet at most this often, each time after 50 ms. Later packets arrive
+    /// before it. Errors are independent.
     Retransmits(u32),
 }
 

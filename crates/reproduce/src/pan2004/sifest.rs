@@ -34,7 +34,8 @@ struct Fig11aRun {
     over_time: Vec<f64>,
 }
 
-/// Least length of a flat segment in Fig. 11a, which shows 100 s, in seconds. Those of §4.3.1 have about 5 s.
+/// Minimum length of a flat part of the curve in Fig. 11a, in seconds. The figure shows 100 s. The flat parts
+/// that §4.3.1 mentions have about 5 s.
 const NOTICEABLE: f64 = 2.0;
 
 /// Our samples and the paper's packet counts of a plain sender and one with sifest, and the paper's gain.

@@ -28,7 +28,7 @@ const BATCH: usize = 24;
 const USUAL_STEPS: usize = 5;
 /// The number of recipes tried by then, as a multiple of the first recipes.
 const TRIED: usize = 8;
-/// The share of their runs that the search makes. It gives up the other recipes before they have run on all paths.
+/// The search makes about this share of all runs. It gives up some recipes before they have run on all paths.
 const USUAL_SHARE: f64 = 0.55;
 
 /// Results of a search.
