@@ -409,7 +409,7 @@ fn pdcp_framing(format: Format) -> Framing {
 /// Data PDUs in the downlink, whose numbers wrap, and status reports in the uplink. `make nightly` uses a
 /// million PDUs of each format.
 #[test]
-fn wireshark_decodes_a_million_pdcp_pdus_of_each_format() {
+fn wireshark_decodes_pdcp_pdus_of_each_format() {
     let packet = udp([10, 0, 0, 1], [10, 0, 0, 2], 40_000, &[0x5a; 20]);
     for format in Format::ALL {
         let framing = pdcp_framing(format);

@@ -180,7 +180,7 @@ fn every_recipe_answers_early_with_its_initial_window() {
 
 /// RFC 5681 §2: a duplicate ACK repeats the number of an earlier ACK. The ACK of the SYN,ACK is the first one.
 #[test]
-fn ack_of_syn_ack_is_not_a_duplicate_ack() {
+fn ack_of_syn_ack_is_not_duplicate() {
     for recipe in ["reno", "tahoe+iw=1", "newreno+sifest+liw", "newreno+sifest-literal+iw=2", "sack+liw"] {
         for name in ["default", "linux", "freebsd"] {
             let path = Impairments::lossless(ONE_WAY);

@@ -118,7 +118,7 @@ fn option_has_same_meaning_in_every_command() {
 
 /// The text of a page is indented by seven columns, and preformatted lines are not wrapped.
 #[test]
-fn every_manual_page_has_examples_that_fit_80_columns() {
+fn examples_in_manual_pages_fit_80_columns() {
     let directory = TempDir::new("columns");
     for (name, page) in pages(&directory) {
         assert!(page.contains("\n.SH EXAMPLES\n"), "{name} has no example");

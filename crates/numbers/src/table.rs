@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_of_narrow_table_continue_in_next_line() {
+    fn narrow_table_continues_long_names_in_next_line() {
         let mut table = Table::new([
             Column::new("recipe").left(),
             Column::new("radio.down.channel.errors.bler").left(),

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn unacknowledged_mode_accepts_gaps_of_more_than_half_the_numbers() {
+    fn um_accepts_gaps_above_half_the_number_space() {
         let mut receiver = LteReceiver::new(Format::Lte12);
         for count in [0, 3_000, 3_001, 7_000] {
             assert_eq!(receive(&mut receiver, count, DeliveredBy::Unacknowledged), Reception::Accepted);

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn flush_delivers_held_sdus_and_restart_expects_the_first_count() {
+    fn flush_delivers_held_sdus_before_restart() {
         let mut receiver = NrReceiver::new(Format::Nr12, TIMER);
         for count in [1, 3] {
             receiver.receive(at(0), count, ());
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn sdus_are_delivered_in_order_after_gap_is_filled() {
+    fn filled_gap_delivers_held_sdus_in_order() {
         let mut receiver = NrReceiver::new(Format::Nr12, TIMER);
         for (now, count) in [(0, 0), (1, 2), (2, 3)] {
             assert_eq!(receive(&mut receiver, now, count), Reception::Accepted);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn out_of_order_delivery_does_not_wait_or_repeat() {
+    fn out_of_order_delivery_neither_waits_nor_repeats() {
         let mut receiver = NrReceiver::new(Format::Nr12, NrReceiverConfig { out_of_order: true, ..TIMER });
         for (now, count) in [(0, 2), (1, 0), (2, 3), (3, 3), (4, 1), (5, 0)] {
             receive(&mut receiver, now, count);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn status_report_names_first_missing_count_and_later_arrivals() {
+    fn status_report_names_first_gap_and_later_arrivals() {
         let mut receiver = NrReceiver::new(Format::Nr18, TIMER);
         assert_eq!(receiver.status_report().encode(Format::Nr18), [0, 0, 0, 0, 0]);
         for count in [0, 3, 4] {

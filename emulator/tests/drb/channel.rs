@@ -97,7 +97,7 @@ fn other_terminal_takes_half_of_slots() {
 }
 
 #[test]
-fn other_terminal_with_constant_rate_takes_what_it_needs() {
+fn terminal_with_constant_rate_takes_needed_slots() {
     let mut config = fdd(10_000, 2_000);
     let rate = Some(Rate::bits_per_second(16_000_000));
     let scheduler = Scheduling::RoundRobin;

@@ -87,7 +87,7 @@ fn short_pdcp_numbers_limit_unconfirmed_packets() {
 }
 
 #[test]
-fn block_that_cannot_carry_a_segment_wastes_its_slot() {
+fn block_too_small_for_segment_wastes_slot() {
     let mut run = Run::new(&fdd(5, 2_000), 3);
     run.send(Instant::ZERO, DOWN, numbered(0, 100));
     run.until(Instant::from_secs(1));
@@ -224,7 +224,7 @@ fn radio_link_failure_is_reported_and_recovers() {
 }
 
 #[test]
-fn running_bearer_takes_changes_that_both_ends_need_not_agree_on() {
+fn running_bearer_refuses_only_agreed_settings() {
     let config = fdd(10_000, 2_000);
     let mut run = Run::new(&config, 3);
     let set = |run: &mut Run, now, change: &dyn Fn(&mut NrConfig)| {

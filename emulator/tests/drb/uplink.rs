@@ -31,7 +31,7 @@ fn next(at: u64, slot: u64, uses: impl Fn(u64) -> bool) -> u64 {
 }
 
 #[test]
-fn nr_uplink_delay_follows_from_request_grant_and_pattern() {
+fn nr_uplink_delay_includes_request_and_grant() {
     let mut config = NrConfig::default();
     let up = |n| n % 5 == 4;
     for (sr_period, delay) in [(10, 4), (20, 4), (5, 2)] {

@@ -95,7 +95,7 @@ fn background_traffic_is_limited() {
 
 /// A link that cannot keep up with background traffic does not look ahead, whether or not the source does.
 #[test]
-fn background_traffic_is_limited_in_path_that_looks_ahead() {
+fn lazy_path_limits_background_traffic() {
     let sources = [
         ("source = \"cbr\", rate = \"20Mbit\"", ""),
         (

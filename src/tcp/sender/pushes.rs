@@ -327,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn unsent_write_loses_its_push_to_the_next_one() {
+    fn next_write_takes_over_unsent_push() {
         assert_eq!(ends(&[(100, 1), (100, 1)]), [201]);
         assert_eq!(ends(&[(100, 1), (100, 101)]), [101, 201], "the first buffer was sent");
         assert_eq!(ends(&[(1000, 1), (100, 1)]), [1001, 1101], "the first buffer is full");
     }
 
     #[test]
-    fn long_write_is_pushed_again_after_half_a_window() {
+    fn long_write_is_pushed_every_half_window() {
         assert_eq!(ends(&[(4500, 1)]), [2001, 4001, 4501]);
     }
 }

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn later_ack_of_same_length_rules_out_black_hole() {
+    fn later_ack_of_same_length_excludes_black_hole() {
         let mut segments = PathMtu::default();
         stuck(&mut segments);
         segments.sent(201, 1024, false, 9, Some(40));

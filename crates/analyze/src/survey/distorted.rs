@@ -272,7 +272,7 @@ fn large_sends_are_not_taken_for_segments() {
 // ----- order and clocks of the directions -----
 
 #[test]
-fn data_after_ack_for_part_of_it_is_not_retransmission() {
+fn data_after_its_partial_ack_is_not_retransmission() {
     let rows = transfer("sack", 76);
     let large = merged(&rows, 10, |written, large, _| written.push(large));
     let mut moved = 0;
@@ -306,7 +306,7 @@ fn skewed(rows: &[Row], by: i64) -> Vec<Row> {
 }
 
 #[test]
-fn clocks_that_differ_by_more_than_the_round_trip_are_reported() {
+fn clock_difference_above_round_trip_is_reported() {
     for (recipe, seed) in RECIPES.into_iter().zip(77..) {
         let rows = transfer(recipe, seed);
         let original = Surveyed::of(&rows);
@@ -330,7 +330,7 @@ fn clocks_that_differ_by_more_than_the_round_trip_are_reported() {
 }
 
 #[test]
-fn late_acks_are_reported_by_echoes_that_precede_the_original() {
+fn echoes_before_their_originals_reveal_late_acks() {
     let rows = transfer("sack", 79);
     for late in [40, 300] {
         let found = Surveyed::of(&skewed(&rows, late * MILLISECOND));
@@ -404,7 +404,7 @@ fn pause_is_not_a_step_of_the_clock() {
 
 /// The data waits on the path for a while, as during an outage. The receiver's timestamps count the time.
 #[test]
-fn packets_stuck_on_the_path_are_not_a_step_of_the_clock() {
+fn packets_stuck_on_path_are_not_clock_step() {
     let rows = transfer("sack", 84);
     let mut stuck = stepped(&rows, rows.len() / 2, 20 * SECOND);
     for row in &mut stuck[rows.len() / 2..] {
@@ -483,7 +483,7 @@ fn repeated_part_of_the_capture_is_ignored() {
 }
 
 #[test]
-fn frames_that_look_like_the_first_are_not_repeated_parts() {
+fn frames_like_the_first_are_not_repeated_part() {
     let rows = transfer("sack", 88);
     // The SYN is retransmitted with the same identification, and a keep-alive is sent regularly.
     let mut more = vec![rows[0].clone()];

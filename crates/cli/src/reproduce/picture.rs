@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn paper_values_are_black_on_white_above_all_bars() {
+    fn paper_values_are_drawn_above_all_bars() {
         let mut chart = chart(Style::Bars);
         chart.curves[1] = chart.curves[1].clone().with_paper_values([(0.0, 5.0)]);
         let figure = figure(&chart, "", Some(30));

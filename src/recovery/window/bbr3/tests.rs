@@ -165,7 +165,7 @@ fn lossy_probe_makes_next_probe_precautionary() {
 }
 
 #[test]
-fn probe_raises_bound_from_its_first_round_trip_on() {
+fn probe_raises_bound_in_first_round_trip() {
     let mut path = after_lossy_probe();
     path.buffer = 80.0;
     path.until(in_phase(ProbeBw::Up)).until(in_phase(ProbeBw::Down)).until(in_phase(ProbeBw::Up));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn short_segment_moves_into_free_space_after_its_predecessor() {
+    fn short_segment_fills_space_after_its_predecessor() {
         let mut memory = Memory::default();
         // 500 bytes of data in a packet of 540.
         memory.hold(501, 1001, Buffer::of_packet(540));

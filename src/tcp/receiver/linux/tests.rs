@@ -35,7 +35,7 @@ fn read_all(receiver: &mut LinuxReceiver) {
 }
 
 #[test]
-fn read_before_ack_is_sent_does_not_widen_window() {
+fn read_before_ack_does_not_widen_window() {
     let mut receiver = holding(90_000);
     receiver.decide_window(1461, 1461);
     read_all(&mut receiver);
@@ -69,7 +69,7 @@ fn profile_without_tuned_window_keeps_quick_acks() {
 }
 
 #[test]
-fn quick_acks_end_when_half_of_buffer_is_used() {
+fn half_used_buffer_ends_quick_acks() {
     for (used, is_quick) in [(66_996, true), (66_998, false)] {
         let mut receiver = holding(used);
         receiver.acks.enter_quick_ack_mode(16);

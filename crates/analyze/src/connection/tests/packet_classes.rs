@@ -59,7 +59,7 @@ fn retransmission_of_later_sent_segment_is_not_fast() {
 /// SACK has shown that the original arrived. The ACK that covers it later is not evidence that the
 /// retransmission arrived, and that segments sent before the retransmission are lost.
 #[test]
-fn ack_of_sacked_original_is_not_ack_of_retransmission() {
+fn ack_of_sacked_original_does_not_acknowledge_retransmission() {
     let mut d = Diagram::new();
     d.data(0.0, 1..1001);
     d.ack(0.100, 1001);
@@ -303,7 +303,7 @@ fn outage(timeouts: u32, others_lost: bool, timestamps: bool) -> Spurious {
 
 /// The D-SACK may arrive after the recovery.
 #[test]
-fn late_dsack_does_not_make_timeout_of_outage_spurious() {
+fn late_dsack_does_not_prove_outage_timeout_spurious() {
     for (lost, expected) in [(true, 0), (false, 1)] {
         let mut d = Diagram::new();
         d.burst(0.0, 1..3001);
@@ -322,7 +322,7 @@ fn late_dsack_does_not_make_timeout_of_outage_spurious() {
 }
 
 #[test]
-fn timeout_is_not_spurious_if_other_segments_were_lost() {
+fn loss_of_other_segments_makes_timeout_genuine() {
     for timeouts in [1, 3] {
         for timestamps in [false, true] {
             let lost = outage(timeouts, true, timestamps);

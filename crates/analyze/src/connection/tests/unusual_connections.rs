@@ -182,7 +182,7 @@ fn reset_with_arbitrary_number_keeps_handshake_open() {
 /// A server answers each SYN with another ISN, for example with SYN cookies. As in Wireshark, it is one
 /// connection.
 #[test]
-fn second_syn_ack_with_another_isn_keeps_one_connection() {
+fn syn_ack_with_another_isn_keeps_one_connection() {
     for (uses_second, syn_again) in [(false, false), (true, false), (true, true)] {
         let mut d = Diagram::cut();
         d.syn(0.0, Some(1460));
@@ -349,7 +349,7 @@ fn same_ip_id_one_second_later_is_retransmission() {
 
 /// Packets merged by the capturing host lie just after an ACK that ends inside them.
 #[test]
-fn data_captured_after_ack_for_part_of_it_is_reordered() {
+fn data_captured_after_its_partial_ack_is_reordered() {
     for (timestamps, acks) in [(false, 1), (true, 1), (false, 3), (true, 3)] {
         let mut d = if timestamps { Diagram::with_timestamps() } else { Diagram::new() };
         let mut start = 1;

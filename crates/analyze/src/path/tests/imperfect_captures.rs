@@ -6,7 +6,7 @@ use aircaptures::problem::Problem;
 /// The headers of a SYN have 60 bytes. All other packets have 52 bytes of headers, including 12 bytes of
 /// options.
 #[test]
-fn cut_payload_is_not_reported_but_cut_options_are() {
+fn only_cut_options_are_reported() {
     let run = run(LOSSY, "newreno", 100_000);
     for (snap_length, expected) in [(50, &[Problem::OptionsCut][..]), (60, &[])] {
         let cut = |name: &str, packets: &Packets| run.truncated_capture(name, packets, snap_length);
@@ -37,7 +37,7 @@ fn losses_before_later_capture_began_are_undetermined() {
 }
 
 #[test]
-fn packets_in_transit_at_end_of_later_capture_are_undetermined() {
+fn packets_in_transit_at_capture_end_are_undetermined() {
     let mut run = run(LOSSY, "newreno", 1_000_000);
     let end = run.mobile[run.mobile.len() / 2].0;
     run.mobile.retain(|(at, _)| *at <= end);

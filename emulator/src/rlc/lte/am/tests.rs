@@ -52,7 +52,7 @@ fn pull(entity: &mut AmEntity, now: Instant, octets: usize) -> Pdu {
 }
 
 #[test]
-fn transport_block_holds_a_status_and_one_data_pdu() {
+fn transport_block_holds_status_and_one_data_pdu() {
     let mut entity = entity();
     for id in 0..3 {
         entity.submit(sdu(id, 10));

@@ -59,7 +59,7 @@ fn pull_all(entity: &mut AmEntity, now: Instant, octets: usize) -> Vec<Pdu> {
 }
 
 #[test]
-fn transport_block_holds_status_then_retransmissions_then_new_sdus() {
+fn transport_block_orders_status_retransmissions_and_new_sdus() {
     let mut entity = entity_12();
     for id in 0..3 {
         entity.submit(sdu(id, 10));
@@ -153,7 +153,7 @@ fn discard_succeeds_only_before_the_first_octet() {
 }
 
 #[test]
-fn pdu_left_without_poll_by_a_discard_is_retransmitted_with_one() {
+fn discard_of_last_sdu_causes_retransmission_with_poll() {
     let mut sender = entity_12();
     sender.submit(sdu(0, 10));
     sender.submit(sdu(1, 10));

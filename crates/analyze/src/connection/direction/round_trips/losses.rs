@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn full_queue_has_the_same_delay_at_each_loss() {
+    fn full_queue_has_constant_delay_at_losses() {
         let queue = |delays: &[i64]| {
             let mut losses = LossEpisodes::default();
             for (offset, delay) in (0..).zip(delays) {

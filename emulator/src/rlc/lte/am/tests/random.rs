@@ -52,7 +52,7 @@ fn sdus_arrive_once_in_sequence_despite_heavy_loss() {
 }
 
 #[test]
-fn sdus_arrive_once_in_sequence_across_wraps_of_10_bits() {
+fn sdus_arrive_in_sequence_across_10_bit_wraps() {
     let channel = Channel { grants: (8, 60), ..channel(7, 0.2) };
     let mut link = link(&patient(AmFormat::default()), channel);
     let sent = link.exchange(size(3_000, 15_000), 60);
@@ -62,7 +62,7 @@ fn sdus_arrive_once_in_sequence_across_wraps_of_10_bits() {
 }
 
 #[test]
-fn sdus_arrive_once_in_sequence_across_a_wrap_of_16_bits() {
+fn sdus_arrive_in_sequence_across_16_bit_wrap() {
     let mut config = patient(AmFormat { sn: AmSnLength::Bits16, ..AmFormat::default() });
     config.parameters.poll_pdu = Some(256);
     let mut link = link(&config, Channel { grants: (4, 60), ..channel(8, 0.05) });

@@ -11,7 +11,7 @@ fn pdu(sn: u32, segment: Option<(u32, bool)>, fi: u8, ends: &[u32], octets: &[u8
 
 /// PDU 0 arrives at 0 ms, PDU 2 at 1 ms, and PDU 3 with a poll at 2 ms.
 #[test]
-fn poll_above_a_gap_is_answered_after_t_reordering() {
+fn poll_above_gap_is_answered_after_t_reordering() {
     let mut receiver = entity();
     assert_eq!(receiver.received(at(0), &whole(0, false)), delivered(&[&[0]]));
     assert_eq!(receiver.received(at(1), &whole(2, false)), []);
@@ -36,7 +36,7 @@ fn sdus_are_delivered_in_sequence() {
 }
 
 #[test]
-fn sdus_in_the_first_octets_of_a_partly_received_pdu_are_delivered() {
+fn complete_sdus_of_incomplete_pdu_are_delivered() {
     let mut receiver = entity();
     // The PDU has SDUs of 2, 3 and 2 octets, and begins a further one.
     assert_eq!(
@@ -89,7 +89,7 @@ fn poll_outside_the_window_is_answered_at_once() {
 }
 
 #[test]
-fn every_hole_of_a_partly_received_pdu_has_a_nack() {
+fn every_hole_of_incomplete_pdu_has_nack() {
     let mut receiver = entity();
     receiver.received(at(0), &pdu(0, Some((2, false)), 0b11, &[], &[1; 4]));
     receiver.received(at(0), &pdu(0, Some((9, false)), 0b11, &[], &[1; 4]));
@@ -134,7 +134,7 @@ fn trimmed_report_acknowledges_nothing_that_is_missing() {
 }
 
 #[test]
-fn triggers_during_t_status_prohibit_cause_one_report_at_its_end() {
+fn triggers_during_t_status_prohibit_cause_one_report() {
     let mut receiver = with(|config| config.parameters.t_status_prohibit = ms(10));
     receiver.received(at(0), &whole(0, true));
     assert_eq!(status(&mut receiver, at(3)), hex("0004"));

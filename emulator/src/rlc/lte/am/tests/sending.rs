@@ -12,7 +12,7 @@ fn numbered(id: u64, first: u8, length: u8) -> Sdu {
 
 /// The PDUs and segments that Wireshark decodes, with the same 10 octets of data in each.
 #[test]
-fn pdus_and_their_segments_have_the_octets_of_the_examples() {
+fn pdus_and_segments_match_wireshark_examples() {
     let mut sender = with(|config| config.parameters.poll_pdu = Some(8));
     (0..6).for_each(|id| sender.submit(sdu(id, 1)));
     let sdus = [numbered(6, 0, 4), numbered(7, 4, 9), numbered(8, 3, 5), numbered(9, 8, 50)];
@@ -37,7 +37,7 @@ fn pdus_and_their_segments_have_the_octets_of_the_examples() {
 }
 
 #[test]
-fn pdu_that_fits_is_retransmitted_as_it_is_except_for_p() {
+fn retransmission_that_fits_changes_only_p() {
     let mut sender = entity();
     for id in 0..4 {
         sender.submit(sdu(id, 10));
@@ -56,7 +56,7 @@ fn pdu_that_fits_is_retransmitted_as_it_is_except_for_p() {
 }
 
 #[test]
-fn element_that_no_length_indicator_can_describe_ends_its_pdu() {
+fn element_too_long_for_li_ends_its_pdu() {
     for (li, length) in [(LiLength::Bits11, 2048), (LiLength::Bits15, 2048)] {
         let mut sender = with(|config| config.format.li = li);
         sender.submit(sdu(0, length));
@@ -68,7 +68,7 @@ fn element_that_no_length_indicator_can_describe_ends_its_pdu() {
 }
 
 #[test]
-fn data_field_is_not_larger_than_so_can_address() {
+fn data_field_never_exceeds_range_of_so() {
     let mut sender = entity();
     sender.submit(sdu(0, 40_000));
     assert_eq!(pull(&mut sender, at(0), 60_000).octets.len(), 2 + 32_767);
@@ -76,7 +76,7 @@ fn data_field_is_not_larger_than_so_can_address() {
 }
 
 #[test]
-fn segment_of_a_pdu_with_many_elements_fits_every_grant() {
+fn segments_of_many_elements_fit_every_grant() {
     for grant in 5..60 {
         let [mut sender, mut receiver] = [entity(), entity()];
         let sent: Vec<_> = (0..20).map(|id| sdu(id, 1 + id as usize % 4)).collect();
@@ -95,7 +95,7 @@ fn segment_of_a_pdu_with_many_elements_fits_every_grant() {
 }
 
 #[test]
-fn pdu_lost_one_time_more_than_the_threshold_is_indicated_once() {
+fn pdu_lost_beyond_threshold_is_indicated_once() {
     for threshold in 1..5 {
         let mut sender = with(|config| config.parameters.max_retx_threshold = threshold);
         sender.submit(sdu(9, 10));
@@ -111,7 +111,7 @@ fn pdu_lost_one_time_more_than_the_threshold_is_indicated_once() {
 
 /// srsRAN_4G: `>` instead of `>=`, and retransmissions counted.
 #[test]
-fn poll_pdu_counts_new_pdus_up_to_the_limit() {
+fn poll_pdu_counts_only_new_pdus() {
     let mut sender = with(|config| config.parameters.poll_pdu = Some(3));
     for id in 0..7 {
         sender.submit(sdu(id, 10));
@@ -141,7 +141,7 @@ fn poll_byte_counts_octets_of_data() {
 
 /// srsRAN_4G: with a full window, every transmission opportunity resent VT(A), and RETX_COUNT ran away.
 #[test]
-fn full_window_resends_nothing_before_t_poll_retransmit_expires() {
+fn full_window_resends_only_after_t_poll_retransmit() {
     let mut sender = entity();
     sender.submit(sdu(0, 600));
     let polls: Vec<_> = (0..512).map(|_| data(&pull(&mut sender, at(0), 3)).1).collect();
@@ -158,7 +158,7 @@ fn full_window_resends_nothing_before_t_poll_retransmit_expires() {
 }
 
 #[test]
-fn sdu_is_confirmed_when_all_its_pdus_are_acknowledged() {
+fn sdu_is_confirmed_after_all_its_pdus() {
     let mut sender = entity();
     sender.submit(sdu(0, 15));
     sender.submit(sdu(1, 15));
@@ -172,7 +172,7 @@ fn sdu_is_confirmed_when_all_its_pdus_are_acknowledged() {
 }
 
 #[test]
-fn expired_t_poll_retransmit_forces_a_poll_in_new_data() {
+fn expired_t_poll_retransmit_polls_with_new_data() {
     let mut sender = with(|config| config.parameters.poll_pdu = Some(2));
     for id in 0..4 {
         sender.submit(sdu(id, 10));

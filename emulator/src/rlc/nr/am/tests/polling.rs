@@ -87,7 +87,7 @@ fn retransmissions_poll_while_the_window_is_full() {
 }
 
 #[test]
-fn t_poll_retransmit_stops_when_poll_sn_is_acknowledged_or_nacked() {
+fn report_about_poll_sn_stops_t_poll_retransmit() {
     for (report, stops) in
         [("0001 00", false), ("0002 00", true), ("0002 80 0010", true), ("0001 80 0000", false)]
     {
@@ -99,7 +99,7 @@ fn t_poll_retransmit_stops_when_poll_sn_is_acknowledged_or_nacked() {
 }
 
 #[test]
-fn expired_t_poll_retransmit_resends_the_highest_sdu_with_a_poll() {
+fn expired_t_poll_retransmit_resends_highest_sdu() {
     let mut sender = sender_of(3, 10, 100);
     assert_eq!(sender.waited(at(100)), []);
     assert_eq!(sender.next_deadline(), None);
@@ -111,7 +111,7 @@ fn expired_t_poll_retransmit_resends_the_highest_sdu_with_a_poll() {
 
 /// srsRAN_Project forced no poll in this case.
 #[test]
-fn expired_t_poll_retransmit_forces_a_poll_in_new_data() {
+fn expired_t_poll_retransmit_polls_with_new_data() {
     let mut sender = with(|config| config.parameters.poll_pdu = Some(4));
     for id in 0..6 {
         sender.submit(sdu(id, 10));
@@ -124,7 +124,7 @@ fn expired_t_poll_retransmit_forces_a_poll_in_new_data() {
 
 /// srsRAN_4G: with a full window, every transmission opportunity resent the first PDU, and RETX_COUNT ran away.
 #[test]
-fn full_window_resends_nothing_before_t_poll_retransmit_expires() {
+fn full_window_resends_only_after_t_poll_retransmit() {
     let mut sender = sender_of(2100, 1, 100_000);
     for now in 1..100 {
         assert!(sender.pulled(at(now), 1000).is_empty());
@@ -137,7 +137,7 @@ fn full_window_resends_nothing_before_t_poll_retransmit_expires() {
 }
 
 #[test]
-fn acknowledged_highest_sdu_is_replaced_by_the_lowest_open_one() {
+fn lowest_open_sdu_replaces_acknowledged_highest_one() {
     let mut sender = sender_of(3, 10, 100);
     sender.received(at(1), &hex("0003 80 0010"));
     assert_eq!(data(&sender.pulled(at(1), 100)[0]), (1, true));

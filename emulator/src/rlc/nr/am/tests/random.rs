@@ -43,7 +43,7 @@ fn sdus_arrive_exactly_once_despite_heavy_loss() {
 }
 
 #[test]
-fn sdus_arrive_exactly_once_across_wraps_of_12_bits() {
+fn sdus_arrive_once_across_12_bit_wraps() {
     let channel = Channel { grants: (10, 400), ..channel(7, 0.2) };
     let mut link = link(&patient(AmSnLength::Bits12), channel);
     let sent = link.exchange(size(9_000, 30_000), 30);
@@ -53,7 +53,7 @@ fn sdus_arrive_exactly_once_across_wraps_of_12_bits() {
 }
 
 #[test]
-fn sdus_arrive_exactly_once_across_a_wrap_of_18_bits() {
+fn sdus_arrive_once_across_18_bit_wrap() {
     let mut config = patient(AmSnLength::Bits18);
     config.parameters.poll_pdu = Some(1024);
     let mut link = link(&config, Channel { grants: (40_000, 60_000), ..channel(8, 0.05) });

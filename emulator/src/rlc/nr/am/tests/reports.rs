@@ -4,7 +4,7 @@ use super::*;
 
 /// SDU 0 arrives at 0 ms, SDU 2 at 1 ms, and SDU 3 with a poll at 2 ms.
 #[test]
-fn poll_above_a_gap_is_answered_after_t_reassembly() {
+fn poll_above_gap_is_answered_after_t_reassembly() {
     for (sn_length, report) in [(AmSnLength::Bits12, "0004800010"), (AmSnLength::Bits18, "000012000040")] {
         let mut receiver = AmEntity::new(config(sn_length));
         for (now, sn) in [(0, 0), (1, 2), (2, 3)] {
@@ -22,7 +22,7 @@ fn poll_above_a_gap_is_answered_after_t_reassembly() {
 }
 
 #[test]
-fn poll_is_answered_when_its_sdu_is_received_in_sequence() {
+fn poll_is_answered_when_earlier_sdus_arrive() {
     let mut receiver = entity_12();
     receiver.received(at(0), &whole(1));
     receiver.received(at(1), &polling_whole(2));
@@ -33,7 +33,7 @@ fn poll_is_answered_when_its_sdu_is_received_in_sequence() {
 }
 
 #[test]
-fn poll_in_a_segment_is_answered_when_its_sdu_is_complete() {
+fn poll_in_segment_waits_for_complete_sdu() {
     let mut receiver = entity_12();
     receiver.received(at(0), &amd(0, true, Position::First, &[1, 2]));
     assert!(!receiver.can_send() && receiver.next_deadline().is_none());
@@ -66,7 +66,7 @@ fn poll_in_known_octets_is_answered_at_once() {
 }
 
 #[test]
-fn triggers_during_t_status_prohibit_cause_one_report_at_its_end() {
+fn triggers_during_t_status_prohibit_cause_one_report() {
     let mut receiver = with(|config| config.parameters.t_status_prohibit = ms(10));
     receiver.received(at(0), &polling_whole(0));
     assert_eq!(status(&mut receiver, at(3)), hex("000100"));
@@ -132,7 +132,7 @@ fn lost_last_segment_does_not_start_t_reassembly() {
 /// srsRAN_4G f4ff72bff, 1d4f10fe0, 9a0d7113b: the search for the first incomplete SDU starts at
 /// RX_Next_Status_Trigger.
 #[test]
-fn expiry_reports_only_what_was_missing_when_the_timer_started() {
+fn expiry_reports_only_gaps_from_timer_start() {
     let mut receiver = entity_12();
     receiver.received(at(0), &whole(1));
     // These gaps open while t-Reassembly is running, and may still be filled.
@@ -148,7 +148,7 @@ fn expiry_reports_only_what_was_missing_when_the_timer_started() {
 }
 
 #[test]
-fn timer_restarts_for_a_hole_in_the_highest_sdu() {
+fn timer_restarts_for_hole_in_highest_sdu() {
     let mut receiver = entity_12();
     receiver.received(at(0), &whole(1));
     receiver.received(at(5), &amd(2, false, Position::Middle { so: 1 }, &[2]));
@@ -161,7 +161,7 @@ fn timer_restarts_for_a_hole_in_the_highest_sdu() {
 }
 
 #[test]
-fn consecutive_missing_octets_have_one_nack_with_a_range() {
+fn consecutive_missing_octets_share_one_nack() {
     let mut receiver = entity_12();
     // SDU 0 lacks its end, 1 to 3 are missing, and 4 lacks its beginning and octet 25.
     receiver.received(at(0), &amd(0, false, Position::First, &[1; 5]));
@@ -173,7 +173,7 @@ fn consecutive_missing_octets_have_one_nack_with_a_range() {
 }
 
 #[test]
-fn hole_behind_a_received_head_has_its_own_nack() {
+fn hole_after_received_octets_has_separate_nack() {
     let mut receiver = entity_12();
     receiver.received(at(0), &amd(1, false, Position::First, &[1; 2]));
     receiver.received(at(0), &amd(1, false, Position::Last { so: 4 }, &[1]));
@@ -225,7 +225,7 @@ fn trimmed_report_acknowledges_nothing_that_is_missing() {
 }
 
 #[test]
-fn trimmed_report_keeps_the_nacks_of_an_sdu_together() {
+fn trimmed_report_never_splits_nacks_of_sdu() {
     let mut receiver = entity_12();
     receiver.received(at(0), &whole(1));
     for so in [2, 4, 6] {
@@ -246,7 +246,7 @@ fn trimmed_report_keeps_the_nacks_of_an_sdu_together() {
 /// If the receiver answered before t-Reassembly expires, ACK_SN would be at most POLL_SN. Then
 /// t-PollRetransmit would repeat the poll.
 #[test]
-fn answer_to_a_poll_acknowledges_or_nacks_its_sdu() {
+fn answer_to_poll_acknowledges_or_nacks_sdu() {
     let mut sender = entity_12();
     let mut receiver = entity_12();
     for id in 0..4 {

@@ -27,7 +27,7 @@ fn sender_of(lengths: &[usize]) -> AmEntity {
 }
 
 #[test]
-fn sdu_lost_one_time_more_than_the_threshold_is_indicated_once() {
+fn sdu_lost_beyond_threshold_is_indicated_once() {
     for threshold in 1..5 {
         let mut sender = with(|config| config.parameters.max_retx_threshold = threshold);
         sender.submit(sdu(9, 10));
@@ -77,7 +77,7 @@ fn nacks_of_segments_in_one_report_count_once() {
 
 /// srsRAN_4G a11291eb0, c386d8957, e01bbb8f7.
 #[test]
-fn nack_range_with_segment_offsets_covers_parts_of_the_edges() {
+fn nack_range_covers_parts_of_edge_sdus() {
     let mut sender = sender_of(&[10, 20, 30, 40]);
     // From octet 4 of SDU 0 to octet 9 of SDU 2.
     let events = sender.received(at(0), &hex("0004 80 0006 0004 0009 03"));
@@ -167,7 +167,7 @@ fn retransmitted_segment_is_segmented_again() {
 
 /// Only octets that have been transmitted are retransmitted. SOend ffff is the last transmitted octet.
 #[test]
-fn nack_of_an_sdu_under_segmentation_concerns_transmitted_octets() {
+fn nack_of_unfinished_sdu_concerns_transmitted_octets() {
     for (report, expected) in [
         ("0001 80 0000", Some((0, 8))),
         ("0001 80 0004 0004 ffff", Some((0, 4))),

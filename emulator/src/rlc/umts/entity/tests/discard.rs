@@ -219,7 +219,7 @@ fn mrw_starting_at_vr_mr_is_obsolete() {
 /// With LENGTH = 0, SN_MRW1 is VR(R) or above. Only an MRW at most one window below VR(R) is known to be
 /// late.
 #[test]
-fn long_mrw_is_obsolete_up_to_one_window_late() {
+fn long_mrw_is_obsolete_within_one_window() {
     for (below, obsolete) in [(8, 1), (9, 0)] {
         let mut config = quiet();
         config.receiver.window = 8;
