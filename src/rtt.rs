@@ -352,7 +352,8 @@ impl RttEstimator {
         }
     }
 
-    /// RFC 6298 (5.7): if the SYN's timer expired and no sample was taken, data starts with an RTO of 3 s.
+    /// RFC 6298 (5.7): if the SYN's timer expired, data starts with an RTO of at least 3 s. Choice: a sample
+    /// from the handshake replaces these 3 s.
     pub(crate) fn fall_back_after_lost_syn(&mut self) {
         if self.samples == 0 && !matches!(self.style, TimerStyle::Ns2 { .. }) {
             self.base = self.base.max(Duration::from_secs(3));
@@ -370,7 +371,7 @@ impl RttEstimator {
     }
 
     /// Overwrites the estimates, as some algorithms do in response to a spurious or fast timeout (RFC 4015
-    /// §3.2; Inamura et al. 2009, Fig. 8).
+    /// §3.1; Inamura et al. 2009, Fig. 8).
     pub(crate) fn set_smoothed(&mut self, srtt: Duration, rttvar: Duration, cwnd: f64) {
         match &mut self.state {
             Estimate::Plain { srtt: s, rttvar: v } => (*s, *v) = (Some(srtt), rttvar),

@@ -107,9 +107,9 @@ pub enum Rounding {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub enum Careful {
-    /// Only once more than `recover` is acknowledged (RFC 6582 §3.2 step 1).
+    /// Only once more than `recover` is acknowledged (RFC 6582 §3.2 step 2).
     Yes,
-    /// As soon as `recover` is acknowledged (RFC 6582 §6, "less careful").
+    /// As soon as `recover` is acknowledged ("Less Careful" in RFC 2582).
     Less,
     /// Also if the last new ACK covered few segments: then no retransmitted segment can have filled a hole
     /// below data that had already arrived (RFC 6582 §4.1).
@@ -128,9 +128,9 @@ pub enum Careful {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PartialAckTimer {
-    /// Only the first one in a recovery (RFC 6582 §4).
+    /// Only the first one in a recovery (RFC 6582 §3.2 step 3).
     Impatient,
-    /// Every partial ACK (RFC 6582 §4; Linux, tcp_ack()).
+    /// Every partial ACK (RFC 3782 §4; Linux, tcp_ack()).
     SlowButSteady,
 }
 
@@ -362,7 +362,7 @@ pub struct DetectionRules {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct FastRecoveryRules {
     /// Whether duplicate ACKs may start another recovery in a window that already had its loss event
-    /// (RFC 6582 §3.2 step 1).
+    /// (RFC 6582 §3.2 step 2).
     pub careful: Careful,
     /// The number of acknowledged segments at which `recover` is ignored; with fewer, no recovery starts
     /// (ns-2, bugfix_ss_). In ns-2 segment 0 is the SYN if there is one, and the value is then zero. `None`:
@@ -374,7 +374,8 @@ pub struct FastRecoveryRules {
     /// Whether a recovery that starts during go-back-N retransmission continues it. Retransmissions after
     /// partial ACKs are then sent in addition (ns-2). If false, SND.NXT returns to SND.MAX.
     pub continues_pass: bool,
-    /// The partial ACKs that restart the retransmission timer (RFC 6582 §4; tcp_ack(), FLAG_SET_XMIT_TIMER).
+    /// The partial ACKs that restart the retransmission timer (RFC 6582 §3.2 step 3; tcp_ack(),
+    /// FLAG_SET_XMIT_TIMER).
     pub partial_ack_timer: PartialAckTimer,
     /// The deflation of the window by a partial ACK (RFC 6582 §3.2 step 3).
     pub partial_ack_deflation: PartialAckDeflation,
@@ -400,7 +401,7 @@ pub struct TimeoutRules {
     /// Effect on ssthresh if losses in the same window have already reduced it (RFC 5681 §3.1;
     /// tcp_enter_loss()).
     pub repeated: RepeatedTimeout,
-    /// Whether a timeout clears the scoreboard (RFC 2018 §8). tcp_timeout_mark_lost() clears it only if the
+    /// Whether a timeout clears the scoreboard (RFC 2018 §5). tcp_timeout_mark_lost() clears it only if the
     /// receiver reneged.
     pub forgets_sacks: bool,
     /// Whether duplicate ACKs counted before a timeout still count after the timeout (ns-2's Tahoe).

@@ -125,7 +125,7 @@ pub struct KeepAlive {
 }
 
 impl Default for KeepAlive {
-    /// Linux's defaults. RFC 9293 §3.8.4 requires an idle time of at least two hours.
+    /// Linux's defaults. RFC 9293 §3.8.4 requires that the default idle time is at least two hours (MUST-28).
     fn default() -> Self {
         Self { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 }
     }

@@ -96,8 +96,8 @@ impl Watcher {
                 Some(SilenceLimit { last_sent: now, last_received: now, deadline: now + timer, timer, own });
             return;
         };
-        // In fast recovery, not every ACK that advances restarts the timer (RFC 6582 §4). The running timer
-        // may have started earlier, with a longer timeout.
+        // In fast recovery, not every ACK that advances restarts the timer (RFC 6582 §3.2 step 3). The
+        // running timer may have started earlier, with a longer timeout.
         if advanced && connection.recovery().congestion().state() != RecoveryState::Recovery {
             (limit.deadline, limit.timer, limit.own) = (now + timer, timer, own);
         }

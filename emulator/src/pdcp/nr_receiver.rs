@@ -120,8 +120,8 @@ impl<P> NrReceiver<P> {
         matches!(self.index(count).and_then(|index| self.slots.get(index)), Some(Slot::Held { .. }))
     }
 
-    /// Changes the settings. If t-Reordering changes while it runs, it is restarted with its new value
-    /// (TS 38.323 §5.1.5).
+    /// Changes the settings. If t-Reordering changes while it runs, it is restarted with its new value (TS
+    /// 38.323 §5.2.2.3).
     pub fn reconfigure(&mut self, now: Instant, config: NrReceiverConfig) {
         let restart = config.t_reordering != self.config.t_reordering;
         self.config = config;

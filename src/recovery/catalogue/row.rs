@@ -205,7 +205,7 @@ impl std::fmt::Debug for Row {
 impl Row {
     /// Creates a row for an answer or an add-on. By default it requires nothing and has no parameters, a
     /// repair has fast recovery, and neither a repair nor a detector starts an episode before `recover` is
-    /// acknowledged (RFC 6582 §3.2 step 1). The methods below change these defaults.
+    /// acknowledged (RFC 6582 §3.2 step 2). The methods below change these defaults.
     pub const fn answer(
         name: &'static str,
         build: Build,

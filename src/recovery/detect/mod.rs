@@ -46,7 +46,7 @@ pub enum Verdict {
         why: &'static str,
     },
     /// The first unacknowledged segment is lost, and spurious retransmissions did not cause the duplicate
-    /// ACKs. An episode begins even where `recover` would forbid it (RFC 6582 §3.2 step 1).
+    /// ACKs. An episode begins even where `recover` would forbid it (RFC 6582 §3.2 step 2).
     HeadDespiteRecover {
         /// The reason.
         why: &'static str,

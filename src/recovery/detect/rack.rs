@@ -12,8 +12,9 @@
 //! unmodified kernel receiver sends everything that RACK needs: SACK, D-SACK (enabled in every distribution)
 //! and timestamps.
 //!
-//! Choice: RACK.min_RTT is the minimum over the whole connection, which §6.2 step 1 permits. If the window
-//! has become too small, D-SACKs widen it.
+//! Choice: RACK.min_RTT is the minimum over the whole connection. §6.2 step 1 recommends the minimum over
+//! recent samples, because the path may become longer. If the reordering window is then too small, D-SACKs
+//! widen it.
 //!
 //! Choice: TSecr distinguishes the copies of a segment (§6.2 step 2) only if the segment is acknowledged in
 //! sequence. An ACK with SACK blocks echoes the timestamp of an earlier segment (RFC 7323 §4.3). For SACKed

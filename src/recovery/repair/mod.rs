@@ -78,7 +78,7 @@ impl Traits {
 /// An answer to "What to retransmit?". If its row needs SACK, the repair finds holes with the scoreboard, and
 /// NewReno replaces it if the peer does not permit SACK.
 pub trait Repair: std::fmt::Debug + Send {
-    /// Returns whether a loss found now may begin a new episode (RFC 6582 §3.2 step 1). Not called in fast
+    /// Returns whether a loss found now may begin a new episode (RFC 6582 §3.2 step 2). Not called in fast
     /// recovery.
     fn may_enter(&self, view: &View<'_>) -> bool {
         beyond_recover(view)
@@ -131,7 +131,7 @@ fn until_new_ack(ack: &Ack) -> RepairStep {
     }
 }
 
-/// Returns whether the window of the last episode has been acknowledged, as RFC 6582 §3.2 step 1 requires
+/// Returns whether the window of the last episode has been acknowledged, as RFC 6582 §3.2 step 2 requires
 /// before a new episode. Some profiles relax this rule.
 fn beyond_recover(view: &View<'_>) -> bool {
     let relaxed_recover_at =

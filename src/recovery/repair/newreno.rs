@@ -32,9 +32,9 @@ impl Repair for NewReno {
             let inflates = view.rules.fast_recovery.ends_by_inflation && view.cc.inflation() == 0.0;
             return RepairStep::Exit { inflates };
         }
-        // §3.2 step 3, partial ACK: "retransmit the first unacknowledged segment. Deflate the congestion window
-        // by the amount of new data acknowledged". The first partial ACK also restarts the retransmission timer
-        // (§4: each one does in the Slow-but-Steady variant).
+        // §3.2 step 3, partial ACK: "retransmit the first unacknowledged segment. Deflate the congestion
+        // window by the amount of new data acknowledged". The first partial ACK also restarts the
+        // retransmission timer. In the Slow-but-Steady variant, each one does (RFC 3782 §4).
         let first = !std::mem::replace(&mut self.seen_partial, true);
         RepairStep::Partial {
             resend_head: true,

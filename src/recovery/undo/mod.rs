@@ -29,7 +29,7 @@ pub struct Restore {
     /// Without a restored window, no segment counts as lost any more, and the sender does not retransmit
     /// until the next ACK.
     pub reordered: bool,
-    /// New SRTT and RTTVAR, with which the timer is more cautious (RFC 4015 §3.2). `None`: they do not
+    /// New SRTT and RTTVAR, with which the timer is more cautious (RFC 4015 §3.1). `None`: they do not
     /// change.
     pub timer: Option<(Duration, Duration)>,
     /// The reason, for the decision trace.

@@ -1,4 +1,4 @@
-//! The Eifel response (RFC 4015 §3.2): the reaction to an episode that any detection has found to be
+//! The Eifel response (RFC 4015 §3.1): the reaction to an episode that any detection has found to be
 //! spurious.
 //!
 //! Choice: RFC 4015 responds to spurious timeouts and leaves spurious fast retransmissions open (§1). Here,

@@ -198,8 +198,8 @@ impl Receiver {
         }
     }
 
-    /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent. In Linux, a duplicate
-    /// that ends at Last.ACK.sent may also update TS.Recent (tcp_replace_ts_recent()).
+    /// RFC 7323 §4.3: only a segment that starts at or below Last.ACK.sent may update TS.Recent. Choice: a
+    /// segment that only repeats received data does not update it, except in Linux (tcp_replace_ts_recent()).
     fn refresh_ts_recent(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
         let Some(ts) = cx.negotiated.timestamps_of(segment) else { return };
         let (start, next) = (self.offset_of(segment), self.nxt());

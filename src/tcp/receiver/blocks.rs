@@ -136,7 +136,7 @@ impl Receiver {
             sacks.iter().for_each(|(start, end)| blocks.push(seq(*start), seq(*end)));
             return blocks;
         }
-        // RFC 2883 §4.2: a duplicate above the ACK is followed by the block that contains it.
+        // RFC 2883 §4 rule (4): a duplicate above the ACK is followed by the block that contains it.
         if let Some((start, end)) = dsack.and_then(|(left, _)| self.held_around(profile, left)) {
             blocks.push(seq(start), seq(end));
         }

@@ -257,7 +257,8 @@ impl Sender {
         acked: &Acked,
         (head_sent, sacked_sent): (Option<Instant>, Option<Instant>),
     ) -> Option<Duration> {
-        // Karn (RFC 6298 §3): use the oldest segment covered, so that the delay of a delayed ACK is included.
+        // RFC 6298 §3 (Karn): only segments that were sent once give a sample. The oldest one covered
+        // includes the delay of a delayed ACK.
         let unambiguous = acked.oldest_unambiguous.filter(|_| !acked.any_resent);
         let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
             let (_, sent_at) = *self.timed.take_if(|timed| timed.0 <= to)?;

@@ -97,7 +97,8 @@ impl Sender {
     /// Returns the segment at `start` for retransmission. The segment is cut to the current SMSS, or merged
     /// with the following segments in some profiles.
     fn fit_to_smss(&mut self, cx: &Context, start: u64, kind: TransmissionKind) -> Option<Choice> {
-        // RFC 9293 §3.8.6: after the peer has shrunk its window, retransmit only the first segment.
+        // RFC 9293 §3.8.6 (SHLD-16): after the peer has shrunk its window, data beyond the window is not
+        // retransmitted, except for the first segment.
         if start >= self.flight.una() + self.wnd && start > self.flight.una() {
             return None;
         }

@@ -136,8 +136,7 @@ impl Sender {
                     self.suspect_black_hole(cx, now);
                 }
                 self.timed = None;
-                // RFC 2018 §8: the first segment timed out, so the SACK information about this segment is not
-                // valid.
+                // RFC 2018 §5: the first segment is retransmitted after a timeout, even if it was SACKed.
                 if self.flight.head().is_some_and(|head| head.state == SegmentState::Sacked) {
                     self.forget_sacks(now);
                 }

@@ -172,7 +172,7 @@ impl<T> SendWindow<T> {
             return false;
         }
         let counts = match unit.retx_count {
-            // "If the RLC SDU … is considered for retransmission for the first time: set RETX_COUNT to zero".
+            // The first time that a unit is considered for retransmission sets RETX_COUNT to zero.
             None => {
                 unit.retx_count = Some(0);
                 true

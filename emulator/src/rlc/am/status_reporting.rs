@@ -28,11 +28,11 @@ impl StatusReporting {
         self.is_triggered = true;
     }
 
-    /// Handles the poll in the PDU x with this sequence number. "If the AMD PDU is to be discarded; or if
-    /// x < RX_Highest_Status or x >= RX_Next + AM_Window_Size: trigger a STATUS report; else: delay triggering
+    /// Handles the poll in the PDU x with this sequence number. "If the AMD PDU is to be discarded …; or if x
+    /// < RX_Highest_Status or x >= RX_Next + AM_Window_Size: trigger a STATUS report; else: delay triggering
     /// the STATUS report until x < RX_Highest_Status or x >= RX_Next + AM_Window_Size." In LTE, the variables
-    /// are VR(MS) and VR(MR). A PDU above the window is discarded, so [`update`](Self::update) does not have to
-    /// test the upper bound.
+    /// are VR(MS) and VR(MR). A PDU above the window is discarded, so [`update`](Self::update) does not have
+    /// to test the upper bound.
     pub(in crate::rlc) fn handle_poll(&mut self, sn: u64, is_discarded: bool) {
         if is_discarded {
             self.is_triggered = true;

@@ -233,7 +233,7 @@ impl Umd<'_> {
     }
 }
 
-/// Decodes a PDU of AM. "A receiver shall ignore reserved fields" (§5.5, §6.2.1).
+/// Decodes a PDU of AM. Reserved bits are ignored (§6.2.3.8).
 pub fn decode(octets: &[u8], length: AmSnLength) -> Result<Pdu<'_>, ReceiveError> {
     let (&first, mut rest) = octets.split_first().ok_or(ReceiveError::Empty)?;
     if first & 0x80 == 0 {
@@ -262,7 +262,7 @@ fn take(rest: &mut &[u8]) -> Result<u8, ReceiveError> {
     Ok(*first)
 }
 
-/// Special value of SOend: the last octet of the SDU (§6.2.3.17).
+/// Special value of SOend: the last octet of the SDU (§6.2.3.15).
 const SO_END: u16 = 0xffff;
 
 /// Encodes a STATUS PDU. Its sequence numbers may be unwrapped.

@@ -111,7 +111,7 @@ impl Tlp {
         }
     }
 
-    /// Checks the conditions for scheduling a probe (§7.2 step 1).
+    /// Checks the conditions for scheduling a probe (§7.2).
     fn may_schedule(&self, view: &View<'_>) -> bool {
         let is_free = match self.dialect {
             RackDialect::Rfc8985 => self.probe == Probe::None,
@@ -123,7 +123,7 @@ impl Tlp {
             && matches!(view.cc.state(), RecoveryState::Open | RecoveryState::Cwr)
     }
 
-    /// Schedules a probe (§7.2 step 2, TLP_calc_PTO()).
+    /// Schedules a probe (§7.2, TLP_calc_PTO()).
     fn schedule(&mut self, view: &View<'_>, rto_expiration: Option<Instant>) {
         self.pto = None;
         if !self.may_schedule(view) {

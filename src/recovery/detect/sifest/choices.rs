@@ -62,7 +62,7 @@ pub(super) enum Counted {
 /// "If a timeout occurs [...], *sifest_* is zero again since the sender is going to re-probe the network."
 ///
 /// Choice: To decide whether a retransmission was overtaken, the path counts as empty after a timeout only if
-/// no ACK arrived in the last round trip. In a long recovery (RFC 6582 §4, Impatient), the timer fires while
+/// no ACK arrived in the last round trip. In a long recovery (RFC 3782 §4, Impatient), the timer fires while
 /// a full window is in flight, and the duplicate ACKs of that window say nothing about the retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum AfterTimeout {
@@ -84,7 +84,7 @@ pub(super) enum InVain {
     Ignored,
 }
 
-/// RFC 6582 §3.2 step 1, "careful": no fast retransmission before `recover` is acknowledged. The paper does
+/// RFC 6582 §3.2 step 2, "careful": no fast retransmission before `recover` is acknowledged. The paper does
 /// not mention it.
 ///
 /// Choice: The rule applies to three duplicate ACKs, but not to the estimate. It would forbid the fast

@@ -141,7 +141,7 @@ impl DirectionAnalysis {
         let just_overtaken = overtaken_for.is_some_and(|waited| waited <= rack_delay);
         // A second copy within one pass that no ACK requests is sent only by the retransmission timer, even
         // if the copy is early, or by RACK's timer. The retransmission timer may have been reset last by the
-        // first partial ACK (RFC 6582 §4).
+        // first partial ACK (RFC 6582 §3.2 step 3).
         let uses_rack = anomalies.is_some_and(|anomalies| anomalies.sender.repeated_retransmissions > 0);
         let newest_arrived = anomalies.map_or(0, |anomalies| anomalies.newest_arrived);
         Circumstances {

@@ -123,9 +123,9 @@ impl Receiver {
         self.next += 1;
     }
 
-    /// "Reassemble RLC SDUs from any byte segments of AMD PDUs with SN that falls outside of the receiving window
-    /// and in-sequence byte segments of the AMD PDU with SN = VR(R), and deliver the reassembled RLC SDUs to
-    /// upper layer in sequence if not delivered before" (§5.1.3.2.3).
+    /// "Reassemble RLC SDUs from any byte segments of AMD PDUs with SN that falls outside of the receiving
+    /// window and in-sequence byte segments of the AMD PDU with SN = VR(R) … and deliver the reassembled RLC
+    /// SDUs to upper layer in sequence if not delivered before" (§5.1.3.2.3).
     fn deliver(&mut self, events: &mut Vec<Event>) {
         while self.next < self.window.window.next()
             && let Some(StoredPdu { octets, boundaries }) = self.stored.remove(&self.next)
@@ -143,8 +143,8 @@ impl Receiver {
         }
     }
 
-    /// "Reassemble RLC SDUs from any byte segments of AMD PDUs with SN < VR(MR), and deliver all reassembled RLC
-    /// SDUs to upper layer in ascending order of the RLC SN, if not delivered before" (§5.4).
+    /// "Reassemble RLC SDUs from any byte segments of AMD PDUs with SN < VR(MR) … and deliver all reassembled
+    /// RLC SDUs to upper layer in ascending order of the RLC SN, if not delivered before" (§5.4).
     pub(super) fn deliver_rest(&mut self, events: &mut Vec<Event>) {
         let stored = std::mem::take(&mut self.stored).into_iter();
         let mut rest: BTreeMap<u64, Rest> = stored

@@ -143,9 +143,8 @@ impl Sender {
         if let Some((Retransmission { sn, range, retx_count }, sent)) = window.next_retransmission() {
             let wire = self.format.sn.bits().wire(sn);
             let is_whole = range.len() + sent.header == sent.octets.len();
-            // "If the AMD PDU can entirely fit within the total size of RLC PDU(s) indicated by lower layer,
-            // deliver the AMD PDU as it is except for the P field to lower layer; otherwise, segment the AMD
-            // PDU" (§5.2.1).
+            // §5.2.1: an AMD PDU that fits entirely is repeated as it is, except for the P field. Otherwise,
+            // it is segmented.
             let (octets, submitted) = if is_whole && sent.octets.len() <= room {
                 (sent.octets.clone(), range.end)
             } else {

@@ -201,7 +201,7 @@ fn full_window_stalls_new_sdus() {
     }
     let pdus = sender.pulled(at(0), 1_000_000);
     assert_eq!(pdus.len(), 2048);
-    // "if no new RLC data PDU can be transmitted": only the last PDU polls.
+    // "If no new RLC SDU can be transmitted" (§5.3.3.2): only the last PDU polls.
     assert!(pdus.iter().enumerate().all(|(sn, pdu)| data(pdu) == (sn as u64, sn == 2047)));
     assert!(!sender.can_send());
     // ACK_SN 2047 frees all but one number.
