@@ -86,7 +86,7 @@ impl Default for Limits {
     }
 }
 
-/// OnProgress of a run.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Completed share of the run, from 0 to 1.
