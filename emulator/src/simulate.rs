@@ -154,7 +154,7 @@ fn packets_inside(path: &Path, direction: Direction) -> u64 {
     path.totals()[direction].inside()
 }
 
-/// Source of one direction's packets, and their sink on the other side.
+/// Sender of the packets of one direction. It also counts the packets when they arrive on the other side.
 struct LoadSource {
     direction: Direction,
     family: Family,

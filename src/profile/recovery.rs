@@ -107,7 +107,7 @@ pub enum Rounding {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub enum Careful {
-    /// Only once more than `recover` is acknowledged (RFC 6582 §3.2 step 2).
+    /// Only after data above `recover` has been acknowledged (RFC 6582 §3.2 step 2).
     Yes,
     /// As soon as `recover` is acknowledged ("Less Careful" in RFC 2582).
     Less,
@@ -353,7 +353,7 @@ pub struct DetectionRules {
     pub dup_thresh: u32,
     /// Whether each duplicate ACK before DupThresh releases a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether this also applies while the data outstanding at a timeout is being repaired.
+    /// Whether Limited Transmit also applies while the data outstanding at a timeout is being repaired.
     pub limited_transmit_after_timeout: bool,
 }
 
@@ -364,9 +364,9 @@ pub struct FastRecoveryRules {
     /// Whether duplicate ACKs may start another recovery in a window that already had its loss event
     /// (RFC 6582 §3.2 step 2).
     pub careful: Careful,
-    /// The number of acknowledged segments at which `recover` is ignored; with fewer, no recovery starts
-    /// (ns-2, bugfix_ss_). In ns-2 segment 0 is the SYN if there is one, and the value is then zero. `None`:
-    /// `recover` always counts.
+    /// ns-2, bugfix_ss_: if exactly this number of segments has been acknowledged, `recover` is ignored. With
+    /// fewer, no recovery starts. The number is zero if segment 0 is the SYN. `None`: `recover` always
+    /// counts.
     pub relaxed_recover_at: Option<u32>,
     /// Whether Reno also waits for `recover` (ns-2). RFC 5681 has no such state: Reno may enter recovery
     /// again after leaving it.
@@ -384,8 +384,8 @@ pub struct FastRecoveryRules {
     /// Whether the ACK that ends fast recovery also opens the window (tcp_try_undo_recovery(),
     /// tcp_cong_control()).
     pub grow_on_exit: GrowOnExit,
-    /// Whether NewReno fails to notice the end of a recovery that ends without inflation. Duplicate ACKs
-    /// after the third then continue to inflate the window (ns-2).
+    /// Whether NewReno recognizes the end of a recovery by the deflation of the window (ns-2). If the window
+    /// is not inflated when a recovery ends, duplicate ACKs after the third then continue to inflate it.
     pub ends_by_inflation: bool,
     /// The losses above `recover` that start a new episode when the current one ends (tcp_time_to_recover()).
     pub beyond_recover: BeyondRecover,

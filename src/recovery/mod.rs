@@ -139,8 +139,8 @@ pub struct Congestion {
     pub episode: Episode,
     /// Duplicate ACKs since the last new ACK.
     pub disorder: Disorder,
-    /// Estimated number of segments, among those that the last new ACK covered, whose arrival duplicate ACKs
-    /// had already reported. Zero with a scoreboard, which knows exactly.
+    /// Estimated number of segments that the last new ACK covered and whose arrival earlier duplicate ACKs
+    /// had already reported. Zero with a scoreboard, which knows the exact number.
     pub announced: u32,
     /// `recover` of RFC 6582 and RecoveryPoint of RFC 6675: one past the highest offset sent when the current
     /// or last episode began. `None` before the first episode.
@@ -221,9 +221,9 @@ impl Congestion {
         self.disorder.dupacks
     }
 
-    /// Returns cwnd from the beginning of an episode that is attributed to the radio link. When the episode
-    /// ends, the window returns to this value. The value is kept until `recover` is acknowledged. `None`: the
-    /// window was reduced, or no episode is in progress.
+    /// During an episode that is attributed to the radio link, returns cwnd at the beginning of the episode.
+    /// When the episode ends, the window returns to this value. The value is kept until `recover` is
+    /// acknowledged. `None`: the window was reduced, or no episode is in progress.
     pub const fn kept_window(&self) -> Option<f64> {
         self.episode.kept_window()
     }
@@ -352,8 +352,8 @@ pub struct Ack {
     pub flags: Flags,
     /// The most recently sent segment among those newly delivered.
     pub newest: Option<Delivery>,
-    /// The last newly delivered segments in sequence: among those that it acknowledges, and among those that
-    /// it SACKs.
+    /// The newly delivered segments with the highest sequence numbers: the one that is acknowledged
+    /// cumulatively, and the one that is SACKed.
     pub last: [Option<Delivery>; 2],
     /// The newly delivered segments that were sent only once.
     pub originals: Originals,

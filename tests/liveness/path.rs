@@ -1,4 +1,4 @@
-//! The paths of the matrix. Each is a scenario that `airtcp sim` accepts.
+//! The paths on which each recipe is tested. Each path is a scenario that `airtcp sim` accepts.
 
 use std::path::Path as FilePath;
 use std::sync::LazyLock;
@@ -31,9 +31,8 @@ pub(crate) static PATHS: LazyLock<Vec<Path>> = LazyLock::new(|| {
     // bytes.
     let one_segment =
         Setup { bytes: Some(60_000), receive_buffer: Some(1536), ..some_seconds("one-segment") };
-    // With delayed ACKs, a window of two segments yields a single ACK. Sooner or later five such ACKs in a
-    // row are lost, and the length of the resulting timer backoff (Karn's algorithm) is random for every
-    // recipe.
+    // With delayed ACKs, a window of two segments yields a single ACK. If five such ACKs in a row are lost,
+    // every recipe waits for a timer with a long backoff (Karn's algorithm), so the transfer time is random.
     let no_delack: Recipe = "no-delack".parse().expect("an option of the catalogue");
     let ack_loss = Setup { receiver_options: Some(no_delack), ..some_seconds("ack-loss") };
     [

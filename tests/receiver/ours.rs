@@ -1,5 +1,5 @@
-//! The model: a host with the profile `linux` receives the kernel's arrivals at the same times, and its
-//! application reads at once.
+//! The model: a host with the profile `linux` receives the same segments as the kernel at the same times, and
+//! its application reads at once.
 
 use std::net::SocketAddr;
 

@@ -2,8 +2,8 @@
 
 use airwire::time::{Duration, Instant};
 
-/// Finds the session that has been idle for longest. Does not scan the sessions while no session can have
-/// been idle for long enough.
+/// Finds the session that has been idle for longest. After each scan, it computes the earliest time of the
+/// next result, and does not scan the sessions before that time.
 #[derive(Debug)]
 pub(crate) struct IdleSelector {
     /// Minimum idle time of a session that can be selected.

@@ -59,8 +59,8 @@ enum Any {
     Values(Values),
 }
 
-/// The public subcommands. Hidden ones are in [`Any`], because generators of completions and manual pages list
-/// those too.
+/// The public subcommands. The hidden subcommands are only in [`Any`], because generators of completions and
+/// manual pages would list them.
 #[derive(Debug, Subcommand)]
 enum Tool {
     Completions(Completions),

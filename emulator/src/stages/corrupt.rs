@@ -106,7 +106,7 @@ impl OneWaySettings for CorruptConfig {
 pub struct Corrupt {
     chooser: Chooser,
     config: CorruptConfig,
-    /// Draws one number for each packet: the seed for the choice of its bits.
+    /// Yields one random number per packet, which is the seed for the selection of the packet's bits.
     bits: Stream,
     packets: u64,
     corrupted: u64,

@@ -2,10 +2,10 @@
 //! spurious.
 //!
 //! Choice: RFC 4015 responds to spurious timeouts and leaves spurious fast retransmissions open (§1). Here,
-//! both reverse the congestion control state in the same way. But duplicate ACKs release new segments, which
-//! FlightSize includes. Therefore cwnd never exceeds its old value, and pipe_prev excludes segments that
-//! Limited Transmit sent. The timer is adapted only after a timeout, because a fast retransmission does not
-//! depend on the timer.
+//! the response to both restores cwnd and ssthresh in the same way. But duplicate ACKs release new segments,
+//! which FlightSize includes. Therefore cwnd never exceeds its old value, and pipe_prev excludes segments
+//! that Limited Transmit sent. The timer is adapted only after a timeout, because a fast retransmission does
+//! not depend on the timer.
 
 use airwire::time::Duration;
 

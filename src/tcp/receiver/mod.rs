@@ -206,8 +206,8 @@ impl Receiver {
         self.policy.establish(now, cx.negotiated.rcv_scale(), mss, smss);
     }
 
-    /// Forgets when the handshake took place. After a simultaneous open, Linux does not count it as an arrival, so
-    /// data that is sent soon does not answer it (lrcvtime).
+    /// Forgets the arrival of the handshake. After a simultaneous open, data that is sent soon would
+    /// otherwise count as an answer to a received segment (lrcvtime).
     pub(super) fn forget_last_arrival(&mut self, now: Instant) {
         self.policy.forget_last_arrival(now);
     }

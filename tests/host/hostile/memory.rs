@@ -109,7 +109,7 @@ impl LoadedServer {
         self.packet(addr, Flags::ACK, seq, ack, &Options::default(), text);
     }
 
-    /// Sends the segments `first..400` of each client that its window permits.
+    /// Sends the segments `first..400` of each client, as far as the window of the host permits.
     fn fill_windows(&mut self, first: u64) {
         for at in (first..400).map(|segment| 1 + 1400 * segment) {
             for client in 0..self.clients.len() {

@@ -34,8 +34,8 @@ pub struct CaptureFindings {
     pub clock: Clock,
     /// Seconds by which its clock is assumed to be ahead of the first capture's clock.
     pub clock_ahead_seconds: f64,
-    /// Number of packets that it contains at an earlier time than they were sent, because the assumed clock
-    /// is inexact.
+    /// Number of packets whose capture time is earlier than their sending time, because the assumed clock is
+    /// inexact.
     pub negative_delays: u64,
     /// The problems of the capture.
     pub problems: Problems,

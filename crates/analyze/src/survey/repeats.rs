@@ -10,14 +10,15 @@ use crate::fingerprint;
 const REMEMBERED: usize = 1 << 18;
 /// Number of frames in succession that must equal earlier ones.
 const RUN: usize = 8;
-/// Number of different frames among them. Some protocols send the same frame regularly.
+/// Minimum number of different frames among these [`RUN`] frames. Some protocols send the same frame
+/// regularly.
 const MIN_DIFFERENT: usize = 4;
 /// Bytes of a frame that are compared. They contain all headers.
 const COMPARED: usize = 128;
 /// Nanoseconds by which the clock must go back at the beginning of a part that does not begin with the first
 /// frame. Smaller steps are reordered frames.
 const MIN_STEP_BACK: i64 = 1_000_000;
-/// Maximum number of such steps at which earlier frames are searched.
+/// Maximum number of steps back of the clock at which earlier frames are searched.
 const MAX_SEARCHES: u32 = 256;
 
 /// The frames of a capture so far.

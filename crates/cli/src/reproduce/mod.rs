@@ -111,7 +111,7 @@ struct FinishedFigure {
     seeds: u32,
     plan: SeedPlan,
     finding: Finding,
-    /// The information that arrived in no run, one line for each part of a recipe.
+    /// The information that parts of the recipes need, but that no run provided. One line for each part.
     notices: Vec<String>,
 }
 

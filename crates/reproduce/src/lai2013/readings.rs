@@ -39,7 +39,7 @@ fn window(run: &mut Run, segments: usize) -> Result<(), WorldError> {
     Ok(())
 }
 
-/// Changes the senders whose recipe does not name a filter.
+/// Sets Westwood's time constant for each Westwood sender whose recipe does not set one.
 fn tau(run: &mut Run, milliseconds: &str) -> Result<(), WorldError> {
     let flows = run.flows.iter_mut().filter_map(|flow| flow.recipe.as_mut());
     for recipe in flows.chain([&mut run.fixed.recipe]) {

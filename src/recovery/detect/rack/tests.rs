@@ -122,7 +122,8 @@ fn ack_of_original_does_not_time_retransmission() {
     assert_eq!(lost(&mut sender), 1);
 }
 
-/// Returns the wait of the next hole in milliseconds after its successor was SACKed.
+/// SACKs only the segment after the next hole. Returns the milliseconds for which the detector then waits for
+/// the hole.
 fn patience(sender: &mut BareSender) -> u64 {
     let una = sender.una();
     sender.wait(RTT);

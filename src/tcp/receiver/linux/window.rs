@@ -52,7 +52,8 @@ pub(in crate::tcp::receiver) struct Window {
     rcv_wnd: u32,
     space: Space,
     rtt: ReceiveRtt,
-    /// Arrival time of the last segment, which reads by the application use too (tcp_mstamp).
+    /// Arrival time of the last segment (tcp_mstamp). A read by the application uses this time as the current
+    /// time.
     mstamp: u32,
     rcv_mss: u16,
     last_seg_size: u16,
@@ -130,8 +131,8 @@ impl Window {
         self.rcv_wnd()
     }
 
-    /// Returns the shift count for the largest window that the buffer may reach: by tuning, or if SO_RCVBUF is
-    /// later set to `settable`, its largest size (tcp_select_initial_window()).
+    /// Returns the shift count for the largest window that the buffer may reach, by tuning or by setting
+    /// SO_RCVBUF. `settable` is the largest size that SO_RCVBUF can set (tcp_select_initial_window()).
     pub(in crate::tcp::receiver) fn scale_to_offer(&self, settable: usize) -> u8 {
         let space = match self.buffer {
             Buffer::Tuned => u64::from(self.rmem_max).max(settable as u64).max(self.full_space()),
@@ -141,7 +142,8 @@ impl Window {
     }
 
     /// Initialises the window when the connection opens (tcp_init_buffer_space(), tcp_initialize_rcv_mss()).
-    /// `smss` is the data of our largest segment, `advmss` the data of the largest one that may arrive.
+    /// `smss` is the number of data bytes in our largest segment, and `advmss` that in the largest segment
+    /// that may arrive.
     pub(in crate::tcp::receiver) fn establish(
         &mut self,
         now: Instant,

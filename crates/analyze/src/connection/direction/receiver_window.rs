@@ -35,7 +35,7 @@ pub(super) struct WindowChange {
 }
 
 impl ReceiverWindow {
-    /// Returns the state with the largest and the smallest window from now on.
+    /// Returns this state, but with a new measurement of the largest and the smallest window.
     pub(super) fn continued(&self) -> Self {
         let shift = if let Scale::Shift(shift) = self.scale { shift } else { 0 };
         let window = self.in_header.map_or(0, |window| u32::from(window) << shift);

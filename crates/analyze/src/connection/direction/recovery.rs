@@ -10,7 +10,8 @@ pub(super) enum Recovery {
         recover: u64,
         /// Whether a partial ACK has arrived and has not triggered a retransmission yet.
         partial: bool,
-        /// Whether fast recovery began during the recovery after a timeout, which continues in parallel.
+        /// Whether fast recovery began during the recovery after a timeout. The recovery after the timeout
+        /// then continues in parallel.
         after_timeout: bool,
     },
     AfterTimeout {

@@ -19,7 +19,7 @@ pub(super) struct Trains {
     /// Bytes after the first packet.
     bytes: u64,
     packets: u32,
-    /// Units of 64 bytes by the rate of their train.
+    /// For each rate, the data of the trains with this rate, in units of 64 bytes.
     rates: [u32; BINS],
     total: u64,
 }
