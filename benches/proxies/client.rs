@@ -23,7 +23,7 @@ pub(crate) const ANSWER: u64 = 100;
 const AT_ONCE: usize = 50;
 const THREADS: usize = 2;
 
-/// Returns the time that `streams` concurrent streams need for one such request each.
+/// Returns the time that `streams` concurrent streams need for `request`, which each of them makes once.
 pub(crate) fn streams(to: SocketAddrV4, request: Request, streams: u64) -> anyhow::Result<Duration> {
     let start = Instant::now();
     thread::scope(|scope| {

@@ -153,13 +153,13 @@ impl Path {
         self.deadlines.settle();
     }
 
-    /// Lets packets cross consecutive stages ahead of the clock, if these stages know at once when a packet leaves.
-    /// All results are the same, except for the order of packets of different directions that leave at the
-    /// same time, and each packet takes fewer steps. `hosts` is an upper bound on the memory of
-    /// the hosts' packets inside the path, in bytes. Without effect if the packets inside might come near the
-    /// memory limit, because that limit is checked when packets arrive at a stage. Call it before the first
-    /// packet, and only for a path that records nothing. The path can then not be reconfigured. Returns
-    /// whether all stages look ahead; these do not change the bytes of packets.
+    /// Lets packets cross consecutive stages ahead of the clock, if these stages know at once when a packet
+    /// leaves. Each packet then takes fewer steps. The results are the same, except for the order of packets
+    /// of different directions that leave at the same time. `hosts` is an upper bound on the memory of the
+    /// hosts' packets inside the path, in bytes. If it is near the memory limit, the call has no effect,
+    /// because the limit is checked when packets arrive at a stage. Must be called before the first packet,
+    /// and only for a path that records nothing. The path cannot be reconfigured afterwards. Returns whether
+    /// all stages look ahead. Such stages do not change the bytes of packets.
     pub fn look_ahead(&mut self, hosts: u64) -> bool {
         if !self.radio_links.is_empty() || hosts > self.out.memory.limit() / 16 {
             return false;
@@ -202,8 +202,8 @@ impl Path {
         self.counters_at(self.now).background
     }
 
-    /// Counters of the hosts' packets at `now`. Since the last call, packets may only have crossed stages ahead of
-    /// the clock.
+    /// Counters of the hosts' packets at `now`. Events before `now` must have been processed, except in
+    /// stages that look ahead.
     pub fn totals_at(&self, now: Instant) -> PerDirection<Totals> {
         self.counters_at(now).hosts
     }

@@ -4,11 +4,11 @@
 //! times. The kernel plays it over a TUN device, in parallel with hundreds of others. Then airtcp's host
 //! plays it in virtual time, with every event at the time at which the kernel had it. The segments that both
 //! send are compared one by one. `expected.toml` lists the remaining differences, each with its field, its
-//! direction, a maximum number and the reason. An exchange with another difference is played again. If the kernel
-//! itself then answers in another way, or as airtcp does, the exchange is counted. Otherwise the difference is
-//! unexplained. One of them fails the short run with the default seed, and the run of a single exchange. Other runs
-//! print them, and fail if more than eight of 10,000 exchanges have one (`MOST_UNEXPLAINED`). A full run also fails
-//! if the share of identical or cut exchanges misses its bound.
+//! direction, a maximum number and the reason. An exchange with another difference is played again. The
+//! difference is unexplained if the kernel repeats its first answer, and this answer differs from airtcp's. A
+//! single unexplained difference fails the short run with the default seed, and the run of a single exchange.
+//! Other runs print unexplained differences, and fail if more than eight of 10,000 exchanges have one
+//! (`MOST_UNEXPLAINED`). A full run also fails if the share of identical or cut exchanges misses its bound.
 //!
 //! This command needs root privileges:
 //!
@@ -66,8 +66,8 @@ fn run(count: u64) -> Result<(), Failed> {
     let numbers = only.map_or_else(|| (0..count).collect(), |only| vec![only]);
     eprintln!("AIRTCP_DIFFER_SEED={seed}: {} exchanges", numbers.len());
     let is_full = count >= rows::FULL_RUN as u64 && only.is_none();
-    // The few exchanges of each change have no unexplained difference. Others may have some that are too rare for a
-    // row.
+    // The exchanges of the short run have no unexplained difference. Other exchanges may have some that are
+    // too rare for a row of `expected.toml`.
     let is_strict = (seed == sample::DEFAULT_SEED && !is_full) || only.is_some();
     let shown = std::env::var("AIRTCP_DIFFER_ROW").ok();
     Ok(Task { seed, numbers, rows, shown, is_full, is_strict }.run()?)

@@ -36,8 +36,8 @@ pub(crate) struct Judge<'a> {
     rows: &'a [Row],
     needed: Vec<usize>,
     unexplained: Vec<String>,
-    /// The number of the kernel's ACKs, and the number of ACKs that the model also sent. The key is whether
-    /// the recordings were held out.
+    /// The number of the kernel's ACKs, and the number of ACKs that the model also sent. The key is true for
+    /// the recordings that were held out.
     totals: BTreeMap<bool, (usize, usize)>,
 }
 

@@ -108,7 +108,7 @@ fn delay_spike_timeout_is_detected_and_undone() {
             // their six seconds.
             assert!(run.took < plain.took - 0.5, "{repair}{answer}: {run:?} against {plain:?}");
         }
-        // D-SACK must report every retransmission first.
+        // With `dsack`, reductions are undone only after every retransmission was reported as a duplicate.
         let run = of("+dsack");
         assert_eq!((run.timeouts, run.undone), (3, 3), "{repair}: {run:?}");
         assert_eq!(run.dsacks, run.resent, "{repair}");

@@ -100,7 +100,8 @@ impl Workload {
         self.amount.time()
     }
 
-    /// All connections of a transfer with this sender. The first one is the sender's own.
+    /// All connections of a transfer in which `tested` is the tested sender. The first connection has this
+    /// sender.
     pub(crate) fn streams<'a>(&'a self, tested: &'a Sender) -> Vec<Stream<'a>> {
         let mut streams = Vec::new();
         for &direction in self.directions.each() {

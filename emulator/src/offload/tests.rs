@@ -281,7 +281,8 @@ fn control_segments_and_other_packets_are_not_joined() {
 fn zero_checksum_is_preserved() {
     let mut sender = Sender::v6();
     let sent = sender.segment(100, Flags(0));
-    // Put the checksum into bytes that were zero. The sum over the rest is then 0xffff.
+    // A segment whose payload contains the checksum of the same segment without these two bytes. Its own
+    // checksum is then zero.
     let with = |first: [u8; 2]| {
         let data = [&first, &sent.data[2..]].concat();
         Sent { data: Arc::new(data), ..sent.clone() }

@@ -43,8 +43,8 @@ pub struct RlcConfig {
     pub hsdpa: Option<HsdpaConfig>,
 }
 
-/// Settings of one direction: the sender, the receiver at the other end (its STATUS PDUs about this direction
-/// travel the other way), and the transport channel.
+/// Settings of one direction: the sender, the receiver at the other end, and the transport channel. The
+/// receiver's STATUS PDUs use the channel of the other direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DirectionConfig {

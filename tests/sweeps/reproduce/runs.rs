@@ -72,7 +72,8 @@ fn files_repeat_runs_of_chandra2003() {
     check_figure("p4-table3", 2);
 }
 
-/// The programs write and execute the same files. A repeated run has the value that the figure measured.
+/// `airtcp sim` reads the files that `airtcp reproduce` writes, and its run has the value that the figure
+/// measured.
 #[test]
 fn sim_repeats_what_reproduce_measured() {
     let dir = TempDir::new("runs");

@@ -32,7 +32,8 @@ fn wait(reactor: &mut Reactor) -> Signal {
         match reactor.wait(None).map(Wakeup::stop_signal) {
             Ok(None) => {}
             Ok(Some(signal)) => return signal,
-            // Without this wait, the blocked signals could no longer end the program.
+            // The signals stay blocked. If waiting for them fails, the program must end here, because no
+            // signal could end it later.
             Err(_) => return Signal::SIGTERM,
         }
     }

@@ -18,8 +18,8 @@ use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, cell, claim, colu
 
 /// Share of damaged packets: the range of z in Fig. 5.
 const DAMAGED: [f64; 5] = [0.01, 0.04, 0.07, 0.1, 0.13];
-/// Maximum number of retransmissions on the radio link. The first one decides the verdict, as in Fig. 2c of Lai et al.
-/// The second one leaves some losses, so that windows are smaller.
+/// Maximum numbers of retransmissions on the radio link. Three, as in Fig. 2c of Lai et al., decide the
+/// verdict. A single one leaves some losses, so that windows are smaller.
 const TIMES: [u32; 2] = [3, 1];
 
 /// Senders without sifest, with sifest, and with sifest to the letter.
@@ -131,7 +131,8 @@ fn negligible(cells: &Cells) -> Claim {
     .with("the number of link-layer retransmissions", "1", once.judged())
 }
 
-/// The same on a link on which NewReno has more packets in flight, and several packets overtake a late one.
+/// Compares the senders on a faster link, on which NewReno has more packets in flight, so that several
+/// packets overtake a late one.
 fn on_fast_link(effort: &Effort) -> Result<Claim, WorldError> {
     const RECIPES: [&str; 3] = ["newreno", "newreno+sifest", "newreno+sifest-literal"];
     let seconds = Extent { until: Instant::from_secs(SECONDS), from: Instant::ZERO, ..Extent::FEW };

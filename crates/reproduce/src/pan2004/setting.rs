@@ -289,9 +289,9 @@ impl Setting {
             it.handshake.window_scale = None;
         });
         profile.timers.rto = Timer::ns2(self.interpretation.tick());
-        // ns-2's one-way agents have no handshake. They start with data, no RTT sample and a timeout of 6 s.
-        // Here the SYN can also be lost, so SYN and data get 3 s each. Pages get 1 s, because the paper's
-        // pages have no SYN.
+        // ns-2's one-way agents have no handshake: they start with data, without an RTT sample, and with a
+        // timeout of 6 s. Here the SYN can also be lost, so the initial timeout is 3 s for the SYN, and 3 s
+        // for the first data. For pages it is 1 s, because the paper's pages have no SYN.
         profile.timers.samples_handshake = false;
         if let Load::Pages(_) = self.load {
             profile.timers.rto.limits.initial = Duration::from_secs(1);

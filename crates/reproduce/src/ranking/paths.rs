@@ -45,7 +45,8 @@ pub(super) struct RankedPath {
 }
 
 const LONG: u64 = 60;
-/// Approximate duration of Inamura et al.'s megabyte in seconds. Timeouts are rare after that.
+/// Approximate duration of the transfer of a megabyte in Inamura et al., in seconds. Later in a transfer,
+/// timeouts are rare.
 const MEGABYTE: u64 = 25;
 
 /// RFC 6298 with the clock ticks and the minimum timeout of a paper.

@@ -230,9 +230,8 @@ impl UmReceiver {
         self.partial = kept;
     }
 
-    /// Whether an SDU is missing, or an octet of the SDU RX_Next_Reassembly before its last received octet:
-    /// RX_Next_Highest > RX_Next_Reassembly + 1, or RX_Next_Highest = RX_Next_Reassembly + 1 and the SDU has
-    /// a hole.
+    /// Whether t-Reassembly has to run: RX_Next_Highest > RX_Next_Reassembly + 1, or RX_Next_Highest =
+    /// RX_Next_Reassembly + 1 and the SDU RX_Next_Reassembly has a hole before its last received octet.
     fn is_missing(&self) -> bool {
         let next = self.next_reassembly;
         self.next_highest > next + 1 || self.next_highest == next + 1 && self.has_hole(next)

@@ -47,7 +47,7 @@ pub(super) fn boxes(
             all.extend([low, high]);
         }
         let colour = match LINES[index % LINES.len()] {
-            // The black median would be invisible on it.
+            // The median is black, and would be invisible on a black box.
             BLACK => SILVER,
             colour => colour,
         };

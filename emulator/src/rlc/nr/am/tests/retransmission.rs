@@ -63,7 +63,7 @@ fn nack_of_a_pending_sdu_does_not_count() {
     assert_eq!(retransmissions(&mut sender, at(0)), [(0, 10)]);
 }
 
-/// OAI counts RETX_COUNT for each segment.
+/// OpenAirInterface increments RETX_COUNT for each segment.
 #[test]
 fn nacks_of_segments_in_one_report_count_once() {
     let mut sender = sender_of(&[30]);
@@ -75,7 +75,7 @@ fn nacks_of_segments_in_one_report_count_once() {
     assert_eq!(sender.received(at(0), &report), [Event::MaxRetx(0)]);
 }
 
-/// srsRAN_4G a11291eb0, c386d8957, e01bbb8f7.
+/// Mistakes that srsRAN_4G corrected in a11291eb0, c386d8957 and e01bbb8f7.
 #[test]
 fn nack_range_covers_parts_of_edge_sdus() {
     let mut sender = sender_of(&[10, 20, 30, 40]);
@@ -118,7 +118,7 @@ fn nack_range_covers_sdus_across_the_wrap() {
     assert_eq!(sns, [4094, 4095, 4096, 4097]);
 }
 
-/// srsRAN_4G e4207b177, b001d6c10, ede44369f.
+/// Mistakes that srsRAN_4G corrected in e4207b177, b001d6c10 and ede44369f.
 #[test]
 fn full_window_across_the_wrap_is_acknowledged() {
     let mut sender = entity_12();
@@ -133,7 +133,7 @@ fn full_window_across_the_wrap_is_acknowledged() {
     }
 }
 
-/// srsRAN_4G 62558d94d.
+/// A mistake that srsRAN_4G corrected in 62558d94d.
 #[test]
 fn separate_segments_are_retransmitted_separately() {
     let mut sender = sender_of(&[100]);
@@ -225,7 +225,7 @@ fn late_report_neither_acknowledges_nor_requests_anything() {
     let mut sender = sender_of(&[10; 8]);
     assert_eq!(sender.received(at(1), &hex("0008 80 0030")).len(), 7);
     assert_eq!(retransmissions(&mut sender, at(1)), [(3, 10)]);
-    // Reports from before: ACK_SN 5 with NACKs of 2 and 4.
+    // ACK_SN 5 with NACKs of 2 and 4, in a report that was sent before the first one and arrives after it.
     assert_eq!(sender.received(at(1), &hex("0005 80 0028 0040")), [Event::Confirmed(3)]);
     assert_eq!(sender.received(at(1), &hex("0005 80 0028 0040")), []);
     assert_eq!(sender.received(at(1), &hex("0002 00")), []);
@@ -245,7 +245,7 @@ fn contradictory_reports_are_refused() {
     let refused = |sender: &mut AmEntity, text: &str| sender.receive(at(0), &hex(text), &mut Vec::new());
     let mut sender = sender_of(&[10; 3]);
     assert_eq!(refused(&mut sender, "0004 00"), Err(ReceiveError::AckAhead(4)));
-    // OAI may acknowledge and nack the same sequence number.
+    // A report of OpenAirInterface may acknowledge and NACK the same sequence number.
     let ahead = |nack_sn, ack_sn| Err(ReceiveError::NackAhead { nack_sn, ack_sn });
     assert_eq!(refused(&mut sender, "0002 80 0020"), ahead(2, 2));
     assert_eq!(refused(&mut sender, "0003 80 0012 03"), ahead(1, 3));
@@ -254,7 +254,7 @@ fn contradictory_reports_are_refused() {
     assert_eq!(sender.received(at(0), &hex("0003 00")).len(), 3);
 }
 
-/// srsRAN_4G e6d976d11: a report with very many NACKs.
+/// A report with very many NACKs, which srsRAN_4G handles since e6d976d11.
 #[test]
 fn report_with_thousands_of_nacks_is_handled() {
     let mut sender = sender_of(&[2; 2048]);
