@@ -211,7 +211,7 @@ pub struct Overtaken {
 pub struct Fitted {
     /// Properties of each direction.
     pub directions: PerDirection<FittedDirection>,
-    /// Length of the recording. After this time, changes with time repeat.
+    /// Length of the recording. After this time, the changes of rate and delay repeat from the beginning.
     pub duration: Duration,
 }
 

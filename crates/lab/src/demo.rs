@@ -108,7 +108,7 @@ pub struct Row {
     /// The share of virtual-time runs that were slower than the real transfer. `None` if the real transfer
     /// failed or is invalid.
     pub faster_than: Option<f64>,
-    /// A sentence for each part of the recipe whose information arrived in no run in virtual time.
+    /// A sentence for each part of the recipe that needs information which no run in virtual time provided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     /// The transfer over TUN devices.

@@ -57,8 +57,8 @@ pub struct SenderConfig {
     /// The conditions under which the sender polls the receiver for a report.
     pub poll: PollConfig,
     /// "Send MRW": an MRW names every SDU that it discards, not only the last one. Default: false. Choice: it
-    /// names only SDUs of which something has been transmitted. The standard also names SDUs that were
-    /// discarded before their transmission, but those have no sequence numbers here.
+    /// names only SDUs whose transmission has begun. The standard also names SDUs that were discarded before
+    /// their transmission, but those have no sequence numbers here.
     pub send_mrw: bool,
     /// Time after a retransmission in which a NACK for the same PDU is ignored, because it refers to an
     /// earlier copy. This is not part of the standard. It prevents needless retransmissions if
@@ -81,8 +81,8 @@ pub struct SenderConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "mode", deny_unknown_fields)]
 pub enum Discard {
-    /// No_discard: a RESET replaces the MaxDAT-th transmission of a PDU. It discards every packet of which
-    /// anything has been transmitted.
+    /// No_discard: a RESET replaces the MaxDAT-th transmission of a PDU. It discards every packet whose
+    /// transmission has begun.
     ResetAfterMaxDat {
         /// MaxDAT.
         max_dat: u8,

@@ -568,8 +568,8 @@ impl Entity {
     }
 
     /// Whether VT(RST) has reached MaxRST (§11.4.4a). Upper layers then release or re-establish the bearer.
-    /// Until [`reestablish`](Self::reestablish), the entity sends nothing, and keeps the SDUs of which
-    /// nothing has been transmitted.
+    /// Until [`reestablish`](Self::reestablish), the entity sends nothing, and keeps the SDUs whose
+    /// transmission has not begun.
     pub fn is_unrecoverable(&self) -> bool {
         self.unrecoverable
     }

@@ -27,7 +27,7 @@ pub struct Reassembler {
     /// Number of PDUs in `pdus`.
     stored: usize,
     unfinished: Unfinished,
-    /// Memory of the data of PDUs that were stored in `pdus`, for other PDUs.
+    /// Memory for the data of PDUs, from PDUs that are no longer in `pdus`.
     spare: Vec<Vec<u8>>,
     /// Memory of an SDU that is no longer needed, for the next one.
     spare_sdu: Vec<u8>,

@@ -25,9 +25,9 @@
 //!
 //! **On any other ACK,** the agent of a single station writes `Ob` (D.2, D.3). With two stations, the one
 //! that serves the data sender writes `Ob`, and the one that serves the receiver writes `Db` (D.4). Choice:
-//! an agent learns about the other one from the SYN in the direction of the data, on which the other agent,
-//! which is closer to the sender, has set `Db`. The only setting that a station needs is the side of its
-//! radio link. All ACKs carry the marks, including duplicate ACKs, ACKs with SACK blocks and ACKs with
+//! the agent at the receiver's end learns about the other one from the SYN of the data sender, which the
+//! other agent has passed before and marked with `Db`. The only setting that a station needs is the side of
+//! its radio link. All ACKs carry the marks, including duplicate ACKs, ACKs with SACK blocks and ACKs with
 //! payload.
 //!
 //! **If the agent does not know the byte,** its answer makes the sender attribute the loss to congestion:
@@ -48,9 +48,9 @@
 //! - *For data to the radio link*, the answer "passed" indicates the radio link. The agent can give it from
 //!   the first passing byte on.
 //! - *For data from the radio link*, the answer "**not** passed" indicates the radio link. Bytes that were in
-//!   flight when the agent joined may have passed another agent. The agent therefore gives this answer only
-//!   for bytes that are further above the receiver's acknowledgment at that time than a connection has in
-//!   flight ([`Reach`], the setting `max_flight`).
+//!   flight when the agent joined may have passed another agent. A connection has at most `max_flight` bytes
+//!   in flight ([`Reach`]). The agent therefore gives this answer only for bytes more than `max_flight` above
+//!   the acknowledgment number at the time when it joined.
 //! - The same applies when the receiver acknowledges bytes that have not passed this station although later
 //!   bytes have.
 //!
@@ -60,8 +60,8 @@
 //! - The agent accepts a segment if both numbers are within reach of the known ones. With a reach of 1 MB,
 //!   one guess in four million succeeds. Other segments with any flags change nothing, and the agent answers
 //!   them as unknown. Resets never change anything, and a SYN changes nothing without its answer.
-//! - A successful guess records bytes that have not passed, or makes the agent answer "unknown" for the data
-//!   in flight. It cannot make the agent forget the connection.
+//! - After a successful guess, the agent takes bytes for passed that have not passed, or answers "unknown"
+//!   for the data in flight. It cannot make the agent forget the connection.
 //! - An attacker who forges one side only cannot make the agent learn a connection, and cannot displace one
 //!   ([`Flows`]).
 //!

@@ -177,8 +177,8 @@ impl PassedRanges {
     /// Records that the receiver has everything before `ack`.
     ///
     /// The number is accepted only up to the highest byte that passed, or as far as data from before the
-    /// agent's presence may reach. A forged number below that makes answers `Unknown` for the amount of data
-    /// in flight at most.
+    /// agent's presence may reach. A forged number below this limit can make at most the answers about the
+    /// data in flight `Unknown`.
     pub(super) fn acknowledge(&mut self, Offset(ack): Offset) -> Result<(), Bypassed> {
         if ack <= self.contiguous {
             self.acked = self.acked.max(ack);

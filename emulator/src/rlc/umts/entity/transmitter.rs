@@ -402,7 +402,7 @@ impl Transmitter {
         Ok(None)
     }
 
-    /// Submits a PDU retransmissions. §11.3.2.1: it has the same "Sequence Number" and a new "Polling bit".
+    /// Submits a PDU again. §11.3.2.1: it has the same "Sequence Number" and a new "Polling bit".
     fn retransmit(&mut self, now: Instant, starts: Instant, sn: u64, stats: &mut Stats) -> Transmission {
         stats.pdus_resent += 1;
         if self.polling.count_pdu() || self.polling.is_window_trigger(self.vt_a, self.vt_s, self.vt_ws) {
