@@ -52,8 +52,8 @@ impl RangeSet {
         self.ranges[..after].last().filter(|r| offset < r.end)
     }
 
-    /// Returns how many ranges `is_low` accepts, which are the lowest ones. Most searches concern one of the
-    /// highest ranges, so the search begins there, with steps that double.
+    /// Returns how many ranges `is_low` accepts. It must accept only the lowest ones. Most searches concern
+    /// one of the highest ranges. Therefore the search begins there, with steps that double.
     fn count_while(&self, is_low: impl Fn(&Range<u64>) -> bool) -> usize {
         let (len, mut high, mut step) = (self.ranges.len(), self.ranges.len(), 1);
         while step <= len && !is_low(&self.ranges[len - step]) {

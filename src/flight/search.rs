@@ -1,5 +1,5 @@
-//! Searches on the list that do not visit the same segments again with each ACK. The peer decides what is
-//! SACKed, so it also controls the distance between holes.
+//! Searches on the list that do not visit the same segments again with each ACK. Otherwise the peer, which
+//! decides what is SACKed, could make each ACK as expensive as it likes.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -64,8 +64,8 @@ pub struct GateCounters {
     pub orphans_evicted: u64,
 }
 
-/// Age from which a half-open connection may be dropped in favour of a newer one when the listener has no
-/// room. By then its SYN,ACK has been sent three times, at 0, 1 and 3 s (RFC 6298 §2).
+/// Minimum age of a half-open connection that may be dropped in favour of a newer one when the listener has
+/// no room. By then its SYN,ACK has been sent three times, at 0, 1 and 3 s (RFC 6298 §2).
 const EVICTABLE_AFTER: Duration = Duration::from_secs(3);
 
 /// Maximum number of queued replies that belong to no connection. Further ones are dropped.

@@ -111,7 +111,7 @@ pub struct Host {
     deadlines: BTreeSet<(Instant, u32)>,
     /// Packets that belong to no connection.
     replies: VecDeque<Vec<u8>>,
-    /// A segment that was built together with a piece but does not continue it.
+    /// A segment that [`Host::poll_piece`] has built but could not append to the piece that it returned.
     next_piece: Piece,
     /// Segments that the first connection in `ready` has sent in its current turn.
     in_turn: usize,
@@ -389,8 +389,8 @@ impl Host {
         }
     }
 
-    /// Takes a connection that has nothing more to send out of the ready queue. Records its next deadline, or
-    /// removes the connection if it has ended.
+    /// Removes a connection from the ready queue, because it has nothing more to send. Records its next
+    /// deadline, or removes the connection if it has ended.
     fn unready(&mut self, now: Instant, index: u32) {
         self.slots.unqueue(index);
         if let Some(changed) = &mut self.changed

@@ -24,9 +24,10 @@ pub struct Acks {
     /// Each ACK carries the number of segments that arrived reordered by more than three (Lai et al. 2013,
     /// §III B).
     pub reordering_alarm: bool,
-    /// In CLOSING and LAST-ACK, each ACK repeats our FIN, and the ACK of a repeated FIN is processed (FreeBSD,
-    /// tcp_output() and tcp_do_segment()). FreeBSD does the same in FIN-WAIT-1 and with repeated data. There,
-    /// two such ends that miss data could answer each other's FINs forever, and forged ACKs would be easier.
+    /// In CLOSING and LAST-ACK, each ACK repeats our FIN, and the ACK of a repeated FIN is processed
+    /// (FreeBSD, tcp_output() and tcp_do_segment()). FreeBSD does the same in FIN-WAIT-1 and with repeated
+    /// data. This implementation does not: two such ends that miss data could answer each other's FINs
+    /// forever, and ACKs would be easier to forge.
     pub repeat_fin: bool,
     /// Handling of data that arrives after SHUT_RD.
     pub after_shutdown: ShutRead,

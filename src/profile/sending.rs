@@ -12,8 +12,8 @@ pub struct Sending {
     /// Limit segments to half of the largest window that the peer has offered, or to that window if it is
     /// tiny (Linux). Two segments then fit, and the first one's ACK arrives while the second is on its way.
     pub half_window: bool,
-    /// After a full segment, fill the rest of the peer's window with a short one if Nagle's rule allows it
-    /// and both fit into half of the largest window, which limits one buffer's size (Linux,
+    /// After a full segment, a short one fills the rest of the peer's window, if Nagle's rule allows this and
+    /// both segments fit into one buffer. A buffer has at most half of the largest window (Linux,
     /// tcp_mss_split_point()).
     pub fills_window: bool,
     /// PSH stays at the end of each write, also in a retransmission and after later writes. A long write has

@@ -62,7 +62,7 @@ pub enum TimeWaitRules {
     /// connection (RFC 6191).
     Rfc9293,
     /// Linux 6.18, tcp_timewait_state_process(): the ACK field is ignored, and an ACK answers every segment
-    /// but an empty one in order. FIN-WAIT-2 after a close has similar rules.
+    /// except an empty one with the expected sequence number. FIN-WAIT-2 after a close has similar rules.
     Linux,
     /// FreeBSD 14, tcp_twcheck(): RSTs, timestamps and SYNs with an old sequence number are ignored.
     FreeBsd,

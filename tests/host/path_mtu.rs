@@ -36,8 +36,8 @@ fn forbids_fragments(test: &mut TestHost) -> bool {
     test.raw().expect("a packet")[6] & 0x40 != 0
 }
 
-/// RFC 1191 §6.4 retransmits at once. Without a limit, 100 errors of 56 bytes cause 100 retransmissions of
-/// all data in flight.
+/// RFC 1191 §6.4: the sender retransmits at once. Without a limit, 100 errors of 56 bytes would cause 100
+/// retransmissions of all data in flight.
 #[test]
 fn icmp_errors_cause_one_retransmission_per_round_trip() {
     let mut test = connected();

@@ -7,8 +7,8 @@ use crate::world::{FlowSender, Segment, run};
 /// Recorded times are rounded to microseconds. Times that result from recorded times are rounded too.
 const TOLERANCE: f64 = 2.5e-6;
 
-/// Slightly more than the rounding error. Within this margin, a transmission is triggered by the ACK that
-/// caused it, because the order of simultaneous events can decide whether a packet fits into a queue.
+/// Slightly more than the rounding error. The ACK that caused a transmission triggers it if both times differ
+/// by at most this margin. The order of the two events can decide whether a packet fits into a queue.
 const SLACK: f64 = 0.6e-6;
 
 struct Replay<'a> {

@@ -15,7 +15,7 @@ pub enum PathSource {
     File,
 }
 
-/// Opens a file for reading. If another file contains its name, it must be a regular file. The type is
+/// Opens a file for reading. A file whose name comes from another file must be a regular file. The type is
 /// checked first, because opening a pipe blocks and opening some devices has side effects.
 pub fn open(path: impl AsRef<Path>, source: PathSource) -> io::Result<File> {
     let path = path.as_ref();

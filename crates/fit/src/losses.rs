@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{Crossing, PiecewiseConstant};
 
-/// Share of the longest queue from which a loss may be a queue loss.
+/// A loss may be a queue loss if the queue has at least this share of its maximum length.
 const NEARLY_FULL: f64 = 0.85;
 /// Losses are attributed to the queue if they are more than this many times as frequent while it is nearly
 /// full as otherwise.

@@ -7,8 +7,8 @@ use airwire::units::Rate;
 
 use crate::{Crossing, MeasuredRate, Overtaken, PiecewiseConstant};
 
-/// Minimum ratio of the bytes in the two directions at which the smaller direction is treated as one of ACKs: it
-/// has no standing queue, so its packets show the current delay of the wire.
+/// If the directions differ in bytes by at least this factor, the smaller one is assumed to carry only ACKs.
+/// Such a direction has no standing queue, so its packets show the current delay of the wire.
 pub(crate) const MIN_ASYMMETRY: u64 = 5;
 const SECOND: u64 = 1_000_000_000;
 /// Delays count as equal if they differ by at most this number of nanoseconds.
@@ -117,8 +117,9 @@ impl BusyTime {
     }
 }
 
-/// The rate in each `step` of time. If a packet is waiting when the previous one leaves, the path transmits only
-/// this packet, and packets that are lost after the queue, until the packet leaves.
+/// The rate in each `step` of time. The rate can be measured if a packet is already waiting when the previous
+/// one leaves. Until it leaves, the path then transmits nothing but this packet and packets that are lost
+/// after the queue.
 pub(crate) fn rate(
     crossings: &[Crossing],
     delay: &PiecewiseConstant<Duration>,

@@ -38,7 +38,8 @@ struct Feature {
 
 const ALWAYS: fn(&KernelSender<'_>) -> bool = |_| true;
 
-/// All features that the line can name, in order. When a sender learns a feature, its entry changes.
+/// All features that the line can name, in order. When a sender learns a feature, the entry of this feature
+/// must be changed.
 const FEATURES: &[Feature] = &[
     Feature {
         name: |_| "profile linux (timer, window growth, dialect of CUBIC)".to_owned(),

@@ -48,7 +48,7 @@ extern "C" fn answer() -> usize {
     length
 }
 
-/// Returns the address of the answer, which remains valid until the next request is answer.
+/// Returns the address of the answer, which remains valid until the next request is answered.
 // SAFETY: no other function of the module has this name.
 #[unsafe(no_mangle)]
 extern "C" fn answer_at() -> *const u8 {

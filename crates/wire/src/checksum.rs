@@ -41,7 +41,7 @@ fn pseudo_header(src: IpAddr, dst: IpAddr, protocol: u8, len: usize) -> u64 {
 
 /// Folds a sum to 16 bits, in network byte order and not inverted.
 fn finish(total: u64) -> u16 {
-    // Each step adds the upper half to the lower one. The second step of a width adds the carry of the first.
+    // Each step adds the upper half to the lower one. The sum may have a carry, which the next step adds.
     let total = (total & 0xffff_ffff) + (total >> 32);
     let total = (total & 0xffff_ffff) + (total >> 32);
     let total = (total & 0xffff) + (total >> 16);

@@ -10,7 +10,7 @@ pub(super) struct Deadlines {
     /// The deadline of each stage, or `NEVER`. The whole list is scanned at each event, and plain numbers
     /// compare faster than options.
     of: Vec<Instant>,
-    /// The part of `of` that a stage asks for itself. The other part is `departures`.
+    /// The deadline that each stage asks for. A deadline in `of` is the earliest of it and `departures`.
     own: Vec<Instant>,
     /// For each stage, the next departure from the chains that end there, by direction.
     departures: Vec<PerDirection<Instant>>,

@@ -120,7 +120,7 @@ fn lte_bearers_share_transport_blocks() {
     let left: Vec<_> = run.left.iter().map(|(at, _, bytes)| (*at, number_of(&bytes[28..]))).collect();
     assert_eq!(left, [(at(4), 1), (at(4), 0)], "both in the second subframe, priority first");
     assert_eq!(run.counter(Direction::Down, "harq/transport_blocks"), 1);
-    // PDCP 2, RLC 2 for each bearer.
+    // On each bearer, the PDCP header and the RLC header take two octets each.
     assert_eq!(run.counter(Direction::Down, "harq/pdu_bytes"), 1600 + 4 * 2);
 }
 

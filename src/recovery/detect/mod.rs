@@ -83,7 +83,7 @@ pub enum Verdict {
     },
     /// A probe repaired a loss. Nothing has to be retransmitted, but the window is reduced.
     Repaired {
-        /// The window from which it is reduced, in segments.
+        /// The flight when the probe was sent, in segments. The window is reduced from this value.
         window_when_sent: f64,
         /// The reason.
         why: &'static str,

@@ -13,8 +13,8 @@ use airwire::seq::Seq;
 
 use super::assert_little_memory;
 
-/// By default, fewer connections are enough, because the memory per connection does not depend on their
-/// number.
+/// The number of connections. By default it is smaller than a hundred thousand, because the memory per
+/// connection does not depend on it.
 fn connections() -> u32 {
     sample::size(5_000, 100_000)
 }

@@ -78,7 +78,7 @@ impl Shell {
 }
 
 /// Replaces this process by `airlink run` with the command on the mobile side, which owns the terminal. For
-/// the fixed side, that command runs `airtcp lab shell fixed`, which enters it.
+/// the fixed side, that command runs `airtcp lab shell fixed`, which enters the fixed side.
 fn make(scenario: &str, side: PathSide, command: &[OsString]) -> anyhow::Result<()> {
     let tools = Tools::find().map_err(failed)?;
     let airtcp = quoted(&tools.airtcp.to_string_lossy());

@@ -172,7 +172,7 @@ impl Deadline {
     }
 }
 
-/// Returns true if the call may be repeated if time is left. The timeout of a socket is reported as
+/// Returns true if the call may be repeated as long as time is left. The timeout of a socket is reported as
 /// `WouldBlock`.
 fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)

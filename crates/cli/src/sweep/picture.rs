@@ -314,8 +314,8 @@ fn curve(group: &str, (index, lines): (usize, usize), points: &[Interval], x: &X
     let bars = points.iter().filter_map(|point| point.ends().map(|(low, high)| (point.x, low, high)));
     let bars: Vec<_> = bars.collect();
     let of = |name, class, data| Series { name, class, colour, data };
-    // At numbers, intervals of several lines have the same place. Earlier ones are wider, so that each remains
-    // visible.
+    // On an axis of numbers, the intervals of several lines overlap. Those of earlier lines are drawn wider,
+    // so that each remains visible.
     let width =
         if x.has_names() { INTERVAL_WIDTH } else { (INTERVAL_WIDTH * (lines - index) as f64).min(6.0) };
     let intervals = (!bars.is_empty()).then(|| of(None, "interval", Data::Bars { bars, width }));

@@ -77,7 +77,7 @@ pub struct DecisionComparison {
     pub divergence: Option<Divergence>,
 }
 
-/// Shift against virtual time, in nanoseconds, from which a packet may have changed a decision. An idle
+/// Minimum shift of a packet against virtual time, in nanoseconds, that may have changed a decision. An idle
 /// machine shifts packets by less than a millisecond, and the timers of a sender are longer.
 const RELEVANT_SHIFT: i64 = 1_000_000;
 /// Tolerance between the clocks of the sender's log and of the captures, which were read one after the other.

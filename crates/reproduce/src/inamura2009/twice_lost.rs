@@ -1,8 +1,8 @@
 //! Figs. 12 and 13 (§7): the first segment of a window and its retransmission are lost. The rest of the
 //! window arrives after the timeout. `data_size` contains Fig. 14 and `sack_edge` Fig. 15.
 //!
-//! The path is the path of Fig. 10, which shows the losses only from the sender's view. Choice: a handover delays the
-//! segments after the lost one until after the timeout.
+//! The path is the path of Fig. 10. The paper shows the losses only as the sender sees them. Choice: a
+//! handover begins after the lost segment, and delays the rest of the window until after the timeout.
 //!
 //! Nothing here is random, so intervals have no width ([`exact`]). A time of the paper is met within [`RESOLUTION`].
 

@@ -172,8 +172,9 @@ pub(super) fn increase_before_congestion(runs: &[Observed]) -> Found {
     (shown, Judged::considerably(&mean(&rise)))
 }
 
-/// Judges the share by which the mean round-trip time exceeds the minimum. The round-trip times before radio losses
-/// cannot replace the mean: random losses do not depend on the round-trip time, so their average equals it.
+/// Judges the share by which the mean round-trip time exceeds the minimum. The mean is that of all round-trip
+/// times. Those before radio losses would have the same mean, because random losses do not depend on the
+/// round-trip time.
 pub(super) fn increase_over_minimum(runs: &[Observed]) -> Found {
     let rise = known(runs, |run| Some(run.mean - 1.0));
     let shown = format!("mean RTT {} % above the minimum", percent(&rise, 0));
@@ -213,7 +214,7 @@ pub(super) fn all_three(runs: &[Observed]) -> Found {
     (shown, Judged::all(judged))
 }
 
-/// The verdict on the negation of a sentence, with the same result.
+/// The verdict on the negation of a sentence. The text of the result stays the same.
 pub(super) fn negated((shown, judged): Found) -> Found {
     (shown, not(judged))
 }

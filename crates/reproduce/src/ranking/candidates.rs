@@ -7,7 +7,8 @@ use airtcp::recovery::catalogue::{Build, CATALOGUE, Need, Row};
 
 use crate::Paper;
 
-/// The papers' own proposals. Ni et al. propose no algorithm; its entries are the judges that it examined.
+/// The papers' own proposals. Ni et al. propose no algorithm; their entries are the judges that they
+/// examined.
 pub(super) const PROPOSALS: [(Paper, &[&str]); 5] = [
     (Paper::Pan2004, &["tahoe+sifest+liw", "reno+sifest", "newreno+sifest"]),
     (Paper::Ni2002, &["newreno+vegas", "newreno+ntg", "newreno+ndg", "newreno+ncpld"]),

@@ -1,8 +1,8 @@
 //! The code between `%{` and `}%`: the part of Python that asserts on TCP_INFO use.
 //!
 //! Supported are assert, assignments, print, if, pass and expressions. Expressions have arithmetic, bit
-//! operations, comparisons, `in`, `and`, `or`, `not`, conditions, tuples, lists and a few functions.
-//! Everything else is an error that names it. Loops are not supported, so each block ends.
+//! operations, comparisons, `in`, `and`, `or`, `not`, conditions, tuples, lists and a few functions. Anything
+//! else is an error, whose message quotes it. Loops are not supported, so each block ends.
 
 mod lex;
 mod parse;

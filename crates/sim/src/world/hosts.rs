@@ -145,7 +145,8 @@ impl Destination {
         let ports = packet.get(header..header + 4)?;
         let flow_of = |end: usize| {
             let port = u16::from_be_bytes([ports[2 * end], ports[2 * end + 1]]).checked_sub(FIRST_PORT)?;
-            // The seven bits below the side's half of 10.0.0.0/8 number the host's addresses.
+            // The second octet of an address has one bit for the side, and seven bits for the index among the
+            // host's addresses.
             let number = packet[13 + 4 * end] & 0x7f;
             Some(usize::from(number) * PORTS_PER_ADDRESS + usize::from(port))
         };

@@ -4,8 +4,8 @@ use airwire::units::Probability;
 
 use super::{Affects, LossConfig, Model, Step};
 
-/// Average number of consecutive losses from which `warning` applies. A sender that waits for its timer after
-/// each of five losses has doubled it five times, so its last timeout is 32 times as long as the first.
+/// Minimum average number of consecutive losses for a warning. A sender that waits for its timer after each
+/// of five losses has doubled it five times, so its last timeout is 32 times as long as the first.
 const STALLING_RUN: f64 = 5.0;
 
 impl LossConfig {

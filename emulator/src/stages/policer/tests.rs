@@ -47,8 +47,8 @@ fn token_bucket_is_exact_to_nanosecond() {
     assert_eq!(bench.departures.last().unwrap().0, Instant::from_secs(8));
 }
 
-/// In any interval of length T, at most burst + rate · T passes. Under a constant overload, at most one
-/// packet less than that passes.
+/// In any interval of length T, at most burst + rate · T passes. Under a constant overload, the amount that
+/// passes is at most one packet smaller.
 #[test]
 fn policer_never_exceeds_burst_plus_rate() {
     let (rate, burst) = (1_000_000, 5_000);

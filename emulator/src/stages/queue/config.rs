@@ -97,9 +97,9 @@ pub struct PieConfig {
 /// Settings of RED, in the terms of the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// min_th: average length below which no packet is marked.
+    /// min_th: no packet is marked while the average length is below this length.
     pub min: Length,
-    /// max_th: average length from which every packet is marked.
+    /// max_th: every packet is marked if the average length is at least this long.
     pub max: Length,
     /// w_q: weight of the current length in the average.
     pub weight: Probability,

@@ -2,8 +2,8 @@
 //! which are served in turn, new queues before old ones. CoDel manages each queue.
 //!
 //! Choice: where the RFC leaves a choice, this implementation follows Linux. CoDel's MAXPACKET is compared
-//! with the length of all queues together. Packets that overflow removes from the head of the longest queue
-//! count as drops in that queue's CoDel.
+//! with the length of all queues together. If the discipline overflows, packets are dropped from the head of
+//! the longest queue. They count as drops in that queue's CoDel.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,7 +20,8 @@ const BATCH: u32 = 64;
 pub(super) struct FqCodel {
     /// Number of queues.
     count: usize,
-    /// The queues that have been used, by index. A path may have thousands of these disciplines.
+    /// The queues that have been used, by index. Unused queues take no memory, because a path may have
+    /// thousands of these disciplines.
     flows: BTreeMap<usize, Flow>,
     /// §4.2: indices into `flows`, in order of service.
     new_flows: VecDeque<usize>,

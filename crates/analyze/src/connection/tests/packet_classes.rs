@@ -276,8 +276,9 @@ fn dsack_of_last_segment_proves_spurious_retransmission() {
     assert_eq!((found.retransmissions.spurious.by_dsack, found.acks.dsacks), (1, 1));
 }
 
-/// An outage: the ACK for the first segment and all other segments were lost. Only the first retransmission
-/// was spurious, so the timeouts were not spurious.
+/// An outage with this number of timeouts. The first segment has arrived, and its ACK is lost. If
+/// `others_lost`, the other segments are lost too: only the first retransmission is spurious, and the
+/// timeouts are not.
 fn outage(timeouts: u32, others_lost: bool, timestamps: bool) -> Spurious {
     let mut d = if timestamps { Diagram::with_timestamps() } else { Diagram::new() };
     d.burst(0.0, 1..5001);

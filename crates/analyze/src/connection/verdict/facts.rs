@@ -8,21 +8,21 @@ use crate::connection::findings::{
 const JITTER: f64 = 0.004;
 /// Seconds without data after which a sender that has more data counts as cut off.
 const MIN_SILENCE: f64 = 1.0;
-/// Queueing delay, as a share of the minimum round trip, from which the queue explains the rate. A larger
+/// Minimum queueing delay, as a share of the minimum round trip, of a queue that explains the rate. A larger
 /// window would only lengthen such a queue.
 const QUEUEING: f64 = 0.25;
 /// Ratio of the largest to the smallest limiting window of a receiver whose application reads fast enough.
 /// The window of Linux shrinks by a few segments while data waits for the application.
 const STEADY_WINDOW: f64 = 2.5;
-/// Ratio of the largest window to the mean of the limiting windows, from which data waits in the receiver's
-/// buffer: the receiver has offered more space before.
+/// Data waits in the receiver's buffer if its largest window exceeds the mean of the limiting windows by this
+/// factor: the receiver has offered more space before.
 const FULL_BUFFER: f64 = 1.3;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
-/// Share of the bottleneck's rate from which the link is full. Packet headers take 4 %, and the estimate of
-/// the rate is uncertain by 10 %.
+/// Minimum goodput of a full link, as a share of the bottleneck's rate. Packet headers take 4 %, and the
+/// estimate of the rate is uncertain by 10 %.
 pub(super) const FULL: f64 = 0.8;
-/// Share of the bottleneck's rate below which the link is mostly idle.
+/// Minimum goodput of a link that is not mostly idle, as a share of the bottleneck's rate.
 const BUSY: f64 = 0.4;
 /// Minimum number of round trips with a constant flight. A congestion window that nothing limits grows in
 /// every round trip.

@@ -13,27 +13,28 @@ use super::findings::{
     BlackHole, Cause, Confidence, ConnectionFindings, HandshakeOutcome, TurnFindings, Verdict,
 };
 
-/// Share of the time from which a cause is the main one.
+/// Minimum share of the time of a cause that is the main one in any case.
 const MAIN: f64 = 0.5;
-/// Share of the time from which a cause is the main one if no other has more.
+/// Minimum share of the time of the main cause if no other cause has a larger share.
 const LARGEST: f64 = 0.35;
-/// Relative weight of the second cause up to which the first one is clear.
+/// The main cause is clear if the weight of the second one is less than this fraction of its weight.
 const CLEAR: f64 = 0.6;
-/// Share of the time from which a cause is mentioned.
+/// Minimum share of the time of a cause that is mentioned.
 const MENTIONED: f64 = 0.15;
-/// Minimum silence, as a share of the time, of an outage. The sender needs a while afterwards to recover.
+/// Minimum share of the time that an outage is silent. The sender needs more time afterwards to recover.
 const OUTAGE: f64 = 0.15;
 /// Number of timeouts without any answer after which the path counts as interrupted for good. Random loss of
 /// one packet in ten causes three in a row once in a thousand times.
 const UNANSWERED: u64 = 3;
 /// Number of repetitions of a pattern that is not a coincidence.
 const REPEATED: u64 = 3;
-/// Number of requests from which a connection is judged by its requests.
+/// Minimum number of requests of a connection that is judged by its requests.
 const MIN_REQUESTS: u64 = 4;
-/// Data in segments that no sender needs more than one round trip for (RFC 6928).
+/// Number of segments that every sender can send in one round trip (RFC 6928).
 const ONE_FLIGHT: u64 = 10;
 
-/// Round trips, and seconds for delayed ACKs, in which a sender completes such data.
+/// Maximum duration of a quick transfer of at most [`ONE_FLIGHT`] segments: this many round trips, and
+/// seconds for delayed ACKs.
 const PROMPT_ROUND_TRIPS: f64 = 2.0;
 const PROMPT: f64 = 0.05;
 

@@ -7,12 +7,12 @@ use crate::connection::findings::{Cause, RoundTripFindings};
 /// Weight of a disturbance that takes a considerable share of the time. It exceeds the share, because the
 /// sender also needs time to recover.
 const DISTURBING: f64 = 0.8;
-/// Seconds of queueing delay from which a queue is a problem for other traffic (bufferbloat), if it also
-/// exceeds `BLOAT_RTTS`.
+/// Minimum queueing delay, in seconds, of a queue that is a problem for other traffic (bufferbloat). The
+/// delay must also exceed `BLOAT_RTTS`.
 const BLOAT: f64 = 0.08;
-/// The same limit in minimum round trips. A queue of one bandwidth-delay product is usual.
+/// The same minimum as a multiple of the minimum round trip. A queue of one bandwidth-delay product is usual.
 const BLOAT_RTTS: f64 = 0.8;
-/// Share of the queueing delay on the way of the ACKs, from which the ACKs are the cause.
+/// If ACKs cause the queueing delay, at least this share of it is on their way.
 const ON_ACK_PATH: f64 = 0.6;
 /// Minimum queueing delay on the way of the ACKs, in seconds. On most paths, ACKs do not meet a queue.
 const MIN_ACK_QUEUE: f64 = 0.015;
@@ -20,20 +20,21 @@ const MIN_ACK_QUEUE: f64 = 0.015;
 const MIN_REMOTE_ACK_QUEUE: f64 = 0.5;
 /// The same minimum as a multiple of the time that the flight needs at the bottleneck.
 const MIN_REMOTE_FLIGHTS: f64 = 1.2;
-/// Seconds of queueing delay that a full link has at least.
+/// Minimum queueing delay of a full link, in seconds.
 const SOME_QUEUE: f64 = 0.001;
-/// Share of the loss episodes that begin with a queue, from which an overflow of the queue is the cause.
+/// Minimum share of the loss episodes that begin with a queue, if its overflow causes the losses.
 const QUEUED: f64 = 0.5;
-/// Goodput as a share of the bottleneck's rate, from which losses without a queue are not the cause.
+/// Losses without a queue are not the cause if the goodput is at least this share of the bottleneck's rate.
 const NEARLY_ALL: f64 = 0.96;
-/// Ratio of the rate between closely spaced packets to the rate of a policer. A shaper spaces the packets.
+/// Minimum ratio of the rate of closely spaced packets to the rate of a policer. A shaper would space the
+/// packets.
 const UNSHAPED: f64 = 1.3;
-/// Ratio of the rate of a policer to the goodput.
+/// Maximum ratio of the rate of a policer to the goodput.
 const MAX_POLICED: f64 = 1.3;
 /// Segments in the shortest queue of a shaper.
 const SHORTEST_QUEUE: f64 = 2.0;
-/// Lost segments per episode from which losses are bursts. Random losses of 3 % hit 1.3 segments of a window
-/// of ten.
+/// Minimum number of lost segments per episode if losses come in bursts. Random losses of 3 % hit 1.3
+/// segments of a window of ten.
 const BURST: f64 = 2.2;
 /// Share of reordered or duplicated packets that is not incidental.
 const DISORDER: f64 = 0.003;
@@ -48,7 +49,7 @@ const SLOW_START_GROWTH: f64 = 1.5;
 const MIN_POLICED: u64 = 15;
 /// Minimum number of contiguous groups in each loss episode of a policer.
 const RUNS_PER_EPISODE: f64 = 2.5;
-/// Contiguous groups per episode from which losses are not a single burst.
+/// Minimum number of contiguous groups per episode if its losses are not a single burst.
 const SEVERAL_RUNS: f64 = 1.6;
 /// Weight of a cause if another cause is an equally good explanation.
 const UNCLEAR: f64 = 0.3;

@@ -24,7 +24,7 @@ pub(super) fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
     (from..head.len()).find(is_empty_line).map(|at| at + 1)
 }
 
-/// Returns true if the answer to this request has its body.
+/// Returns true if the body of the answer is sent. The answer to HEAD consists of its header section only.
 pub(super) fn has_body(head: &str) -> bool {
     !request_line(head).starts_with("HEAD ")
 }

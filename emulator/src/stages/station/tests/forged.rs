@@ -44,8 +44,8 @@ fn forged_segments_with_distant_numbers_change_nothing() {
         let mut connection = Connection::open(net, Ip::V4, sender, ISN);
         let mut verdicts = Vec::new();
         for index in 0..8 {
-            // Each distance exceeds the previous one, so if the station accepted one, it would accept the
-            // next.
+            // A forged segment that the station accepted would move its numbers, and the next larger distance
+            // would then be within its reach.
             for step in 1..=8_u32 {
                 for far in FAR.map(|far| far.wrapping_mul(step)).into_iter().filter(|far| *far != 0) {
                     let here = seq(index).wrapping_add(far);
