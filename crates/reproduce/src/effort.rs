@@ -27,7 +27,7 @@ pub struct Effort {
     runs: Option<Arc<Runs>>,
 }
 
-/// The information that a recipe uses and that arrived in no run of a figure, by recipe.
+/// For each recipe, the parts whose information has arrived in no run of a figure.
 #[derive(Debug, Default)]
 pub struct Missing(Mutex<BTreeMap<String, Option<Vec<String>>>>);
 
@@ -98,7 +98,7 @@ impl Effort {
         Self { runs: Some(runs), ..self }
     }
 
-    /// The information that a recipe uses and that has arrived in no run so far.
+    /// For each recipe, the parts whose information has arrived in no run so far.
     pub fn missing(&self) -> Arc<Missing> {
         Arc::clone(&self.missing)
     }

@@ -22,7 +22,7 @@ pub enum Judged {
     DoesNotHold,
     /// The interval is too wide for a decision.
     Undecided,
-    /// An effect of zero would also meet the paper's number, because it varies between repetitions.
+    /// The paper's number varies so much between repetitions that an effect of zero would also meet it.
     NotTestable,
 }
 

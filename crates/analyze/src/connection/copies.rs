@@ -19,7 +19,7 @@ pub(super) const COPY_WITHIN: i64 = 100_000_000;
 const UNIDENTIFIED_COPY_WITHIN: [i64; 2] = [50_000, 1_000_000];
 /// Number of packets whose copies may not have followed yet.
 const EXPECTED_COPIES: u64 = 16;
-/// Number of packets in succession with the same IP identification, after which it does not identify packets.
+/// If this number of packets in succession have the same IP identification, it does not identify packets.
 const CONSTANT_IDS: u8 = 2;
 
 /// Returns the nanoseconds within which a packet with data but without an IP identification may be a copy.

@@ -1,4 +1,4 @@
-//! Values over time, in at max as many bins as a picture can show.
+//! Values over time, in at most as many bins as a picture can show.
 
 /// Maximum number of bins, twice the number of pixel columns of a picture.
 const MAX_BINS: usize = 4096;

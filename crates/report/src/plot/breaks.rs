@@ -25,8 +25,8 @@ pub struct Breaks {
 }
 
 impl Breaks {
-    /// Chooses the breaks for silences from `min` to `max`, in any order. Only silences longer than their
-    /// break get one, and if there are too many, the longest do.
+    /// Chooses the breaks for silences from `min` to `max`, in any order. A silence gets a break only if it
+    /// is longer than the break. If there are too many such silences, only the longest ones get a break.
     pub fn new(mut silences: Vec<(f64, f64)>, min: f64, max: f64) -> Self {
         const EACH: f64 = BREAK_WIDTH + 2.0 * MARGIN;
         silences.retain(|(from, to)| *from >= min && *to <= max && from < to);
@@ -39,7 +39,8 @@ impl Breaks {
         });
         silences.sort_by(|one, other| (other.1 - other.0).total_cmp(&(one.1 - one.0)));
         silences.truncate((MAX_SHARE / EACH) as usize);
-        // Without a break the axis is longer in its unit, so the remaining breaks are checked again.
+        // After a break is removed, the axis shows a longer time, and so does the width of each other break.
+        // The remaining silences are therefore checked again.
         loop {
             let silent: f64 = silences.iter().map(|(from, to)| to - from).sum();
             let rest = max - min - silent;

@@ -138,7 +138,7 @@ pub(super) const CASES: [Case; 4] = [
 pub enum Timing {
     /// The time of 170 bit at the paper's rates.
     PaperPackets,
-    /// The time of the packets here at the paper's rates. They have 4.9 times 170 bit.
+    /// The time of our packets, which have 4.9 times 170 bit, at the paper's rates.
     OurPackets,
 }
 

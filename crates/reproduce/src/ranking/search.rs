@@ -26,7 +26,7 @@ const BATCH: usize = 24;
 
 /// The usual number of steps until a search ends.
 const USUAL_STEPS: usize = 5;
-/// The number of recipes tried by then, as a multiple of the first recipes.
+/// The number of recipes that a search with this number of steps tries, as a multiple of the first recipes.
 const TRIED: usize = 8;
 /// The search makes about this share of all runs. It gives up some recipes before they have run on all paths.
 const USUAL_SHARE: f64 = 0.55;

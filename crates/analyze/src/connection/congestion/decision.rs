@@ -18,7 +18,7 @@ const MIN_ERROR_OF_OTHERS: f64 = 1.0;
 const MIN_KEPT_BY_BBR: f64 = 0.65;
 /// Minimum number of reductions without a loss that support CDG.
 const MIN_FALLS: u32 = 3;
-/// An error below which a model is certain, if the errors of the others are far larger.
+/// A model is certain if its error is below this value and the errors of the others are far larger.
 const SMALL_ERROR: f64 = 0.5;
 /// Minimum number of rounds that show the growth, with several losses.
 const MIN_ROUNDS: u32 = 24;

@@ -4,9 +4,9 @@ use super::models::{MODELS, Model, Path, State};
 use super::{Event, Measured, Round};
 use crate::connection::findings::CongestionControl;
 
-/// Window in segments below which a reduction is too coarse.
+/// Minimum window in segments before a reduction. The reduction of a smaller window is too coarse.
 const MIN_WINDOW: f64 = 8.0;
-/// Window in segments below which a fall without a loss is too coarse.
+/// The same minimum for a fall without a loss.
 const MIN_FALLING_WINDOW: f64 = 5.0;
 /// Number of rounds over which growth is predicted at once.
 const HORIZON: usize = 10;
@@ -19,9 +19,9 @@ pub(super) const MAX_ERROR: f64 = 4.0;
 /// Growth per round that indicates slow start, if the window exceeds `INITIAL_WINDOW`.
 const SLOW_START_GROWTH: f64 = 1.25;
 const INITIAL_WINDOW: f64 = 10.5;
-/// Growth per round above which the time of the growth is uncertain.
+/// If the window grows by more than this factor per round, the time of the growth is uncertain.
 const FAST_GROWTH: f64 = 1.1;
-/// Ratio of the windows of two rounds that counts as a reduction. `SECOND_FALL` applies soon after a
+/// Maximum ratio of the windows of two rounds that counts as a reduction. `SECOND_FALL` applies soon after a
 /// recovery.
 const FALL: f64 = 0.86;
 const SECOND_FALL: f64 = 0.92;

@@ -4,8 +4,9 @@ use crate::compact::OnDemand;
 use crate::connection::findings::{AckPolicy, AckPolicyFindings};
 use crate::rtt::{Measured, Rtt};
 
-/// Nanoseconds by which an ACK is later than the fastest ACK if a timer delayed it. Delayed-ACK timers are
-/// longer (40 ms or more in Linux, up to 500 ms in other stacks, RFC 9293 §3.8.6.3), and hosts respond faster.
+/// A timer delayed an ACK that is at least this number of nanoseconds later than the fastest ACK. Delayed-ACK
+/// timers are longer (40 ms or more in Linux, up to 500 ms in other stacks, RFC 9293 §3.8.6.3), and hosts
+/// respond faster.
 pub(super) const WAITED: i64 = 20_000_000;
 /// Minimum number of ACKs for a verdict.
 const MIN_ACKS: u32 = 10;

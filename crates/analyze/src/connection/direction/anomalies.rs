@@ -20,8 +20,8 @@ pub(super) struct Retransmission {
     pub(super) tsval: Option<u32>,
     pub(super) starts: Option<RecoveryStart>,
     pub(super) is_spurious: bool,
-    /// Whether the retransmission repairs the loss of a segment that was sent after the timeout before the
-    /// last one.
+    /// Whether the retransmission repairs the loss of a segment that was sent after the second-to-last
+    /// timeout.
     pub(super) is_repair: bool,
     /// Index of the segment in the trace.
     pub(super) index: usize,

@@ -84,7 +84,7 @@ impl DirectionAnalysis {
         if packet.flags.contains(Flags::FIN) {
             self.numbering.fin = CompactOption::offset(range.end);
             if range.end <= self.una() && !self.numbering.fin_acked {
-                // An ACK that is earlier in the capture was counted as one for data.
+                // An ACK for the FIN that is earlier in the capture was counted as an ACK for data.
                 self.numbering.fin_acked = true;
                 self.counts.acked_bytes = self.counts.acked_bytes.saturating_sub(1);
             }

@@ -154,7 +154,8 @@ pub enum AfterTimeout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialAcks {
-    /// The sender does not have fast recovery and retransmits from there as after a timeout.
+    /// The sender does not have fast recovery. It retransmits all data from the partial ACK on, as after a
+    /// timeout.
     Tahoe,
     /// The sender leaves fast recovery.
     Reno,
