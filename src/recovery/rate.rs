@@ -151,11 +151,12 @@ pub(crate) struct RateSampler {
     min_rtt: Option<Duration>,
     /// Snapshots of the outstanding segments, in stream order.
     snapshots: VecDeque<Snapshot>,
-    /// Number of them that are lost.
+    /// Number of outstanding segments that are lost.
     lost_out: u64,
-    /// Number of them that are forgotten.
+    /// Number of outstanding segments that are forgotten.
     forgotten: u64,
-    /// Without SACK: number of them that duplicate ACKs have announced (`sacked_out` in Linux).
+    /// Without SACK: number of outstanding segments that duplicate ACKs have announced (`sacked_out` in
+    /// Linux).
     announced: f64,
 }
 

@@ -27,7 +27,8 @@ pub(super) struct NarrowPath {
     may_fragment: bool,
     /// Last time at which the data in flight was retransmitted in smaller segments.
     resent_at: Option<Instant>,
-    /// Time at which it is retransmitted again, because the MTU was reduced again since `resent_at`.
+    /// Time at which the data in flight is retransmitted again, because the MTU was reduced again since
+    /// `resent_at`.
     resend_at: Option<Instant>,
 }
 
