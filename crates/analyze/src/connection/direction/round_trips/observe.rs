@@ -40,17 +40,8 @@ impl DirectionAnalysis {
         packet: &Packet,
         sent: &Sent,
     ) {
-        if packet.len == 0 {
+        if packet.len == 0 || !self.has_round_trips(context, sent) {
             return;
-        }
-        if self.round_trips.is_none() {
-            if self.counts.data_packets < MIN_PACKETS {
-                return;
-            }
-            let first_byte = sent.range.start.saturating_sub(self.counts.sent_bytes);
-            let began = self.series.began().unwrap_or(context.at);
-            let new = RoundTrips::new(context.at, first_byte, sent.sent_before, began);
-            self.round_trips = Some(Box::new(new));
         }
         let known = self.known_acks(context);
         let (share, base_rtt) = (self.sender_share(context), self.rtt.min().unwrap_or(0));
@@ -58,7 +49,7 @@ impl DirectionAnalysis {
         let live_flight = self.flight_bytes();
         let is_short = !self.sizes.last_new.is_multiple_of(segment);
         let in_recovery = self.recovery != Recovery::None;
-        let after_timeout = self.recovery.is_after_timeout();
+        let repairs_timeout = self.recovery.is_after_timeout() && !sent.is_new;
         let Some(round_trips) = self.round_trips.as_mut() else { return };
         let at = context.at;
         let silence = at - known.at - context.sender_reply_delay;
@@ -81,52 +72,40 @@ impl DirectionAnalysis {
             round_trips.end_round(at, sent.sent_before, base_rtt, share, segment);
         }
         round_trips.last_is_short = is_short;
-        round_trips.last_is_pushed = packet.flags.contains(Flags::PSH);
-        round_trips.echoed(packet, at);
-        let delay = round_trips.add_one_way(0, packet, at).unwrap_or(0);
-        let before = std::mem::replace(&mut round_trips.last_delay, delay);
-        if sent.range.start > sent.sent_before {
-            round_trips.gap_delay = before.max(delay);
-        }
-        if packet.ecn == Ecn::Ce {
-            round_trips.round.is_marked = true;
-            round_trips.frames.marks.add(packet.number);
-        }
+        let delay = round_trips.observe_packet(context, packet, sent);
         if share > 0.5 {
             let gap = longest_gap(context.round_trip.unwrap_or(0));
             round_trips.trains.arrived(at, packet.len.into(), gap, segment.into());
         }
-        round_trips.last_sent = at;
-        let is_remote = context.sender_reply_delay >= MIN_LAG;
-        let flight = if is_remote {
-            u32::try_from(max.saturating_sub(known.una)).unwrap_or(u32::MAX)
+        if context.sender_reply_delay >= MIN_LAG {
+            let flight = u32::try_from(max.saturating_sub(known.una)).unwrap_or(u32::MAX);
+            round_trips.round.flight = round_trips.round.flight.max(flight);
         } else {
-            live_flight
-        };
-        round_trips.round.flight = round_trips.round.flight.max(flight);
-        if after_timeout && !sent.is_new {
+            round_trips.round.flight = round_trips.round.flight.max(live_flight);
+        }
+        if repairs_timeout {
             round_trips.windows.timed_out(at, max);
         }
-        let window = if is_remote {
-            let una = round_trips.una_behind_queue(context, delay);
-            round_trips.windows.advanced(at, una, sent.sent_before);
-            round_trips.windows.add_rtt(context.round_trip.unwrap_or(0) + delay);
-            u32::try_from(max.saturating_sub(una)).unwrap_or(u32::MAX)
-        } else {
-            live_flight
-        };
-        round_trips.windows.sent(window);
+        round_trips.observe_window(context, sent, max, delay, live_flight);
         if let Some(edge) = known.edge {
             let (room, window) = (edge.saturating_sub(max), edge.saturating_sub(known.una));
             // A sender may wait until several segments fit (TSO), so that the window is never quite full.
             if room < (2 * u64::from(segment)).max(window / 16) {
-                let window = u32::try_from(window).unwrap_or(u32::MAX);
-                let most = round_trips.round.reached.map_or(window, |reached| reached.max(window));
-                round_trips.round.reached = Some(most);
-                round_trips.windows.limited();
-                round_trips.frames.window_full.add(packet.number);
+                round_trips.observe_full_window(window, packet.number);
             }
         }
+    }
+
+    /// Returns whether the direction has evidence per round trip. Begins it with the packet that makes the
+    /// direction long enough.
+    fn has_round_trips(&mut self, context: &PacketContext, sent: &Sent) -> bool {
+        if self.round_trips.is_none() && self.counts.data_packets >= MIN_PACKETS {
+            let first_byte = sent.range.start.saturating_sub(self.counts.sent_bytes);
+            let began = self.series.began().unwrap_or(context.at);
+            let new = RoundTrips::new(context.at, first_byte, sent.sent_before, began);
+            self.round_trips = Some(Box::new(new));
+        }
+        self.round_trips.is_some()
     }
 
     /// Processes an ACK. `acked` is the number of newly acknowledged bytes.
@@ -220,6 +199,51 @@ fn longest_gap(round_trip: i64) -> i64 {
 }
 
 impl RoundTrips {
+    /// Records what a packet with data shows by itself. Returns its one-way delay above the minimum.
+    fn observe_packet(&mut self, context: &PacketContext, packet: &Packet, sent: &Sent) -> i64 {
+        self.last_is_pushed = packet.flags.contains(Flags::PSH);
+        self.echoed(packet, context.at);
+        let delay = self.add_one_way(0, packet, context.at).unwrap_or(0);
+        let before = std::mem::replace(&mut self.last_delay, delay);
+        if sent.range.start > sent.sent_before {
+            self.gap_delay = before.max(delay);
+        }
+        if packet.ecn == Ecn::Ce {
+            self.round.is_marked = true;
+            self.frames.marks.add(packet.number);
+        }
+        self.last_sent = context.at;
+        delay
+    }
+
+    /// Records the flight from which the sender's window is estimated. `live_flight` is the flight at the
+    /// capture point, and `max` the end of the data sent so far.
+    fn observe_window(
+        &mut self,
+        context: &PacketContext,
+        sent: &Sent,
+        max: u64,
+        delay: i64,
+        live_flight: u32,
+    ) {
+        let mut window = live_flight;
+        if context.sender_reply_delay >= MIN_LAG {
+            let una = self.una_behind_queue(context, delay);
+            self.windows.advanced(context.at, una, sent.sent_before);
+            self.windows.add_rtt(context.round_trip.unwrap_or(0) + delay);
+            window = u32::try_from(max.saturating_sub(una)).unwrap_or(u32::MAX);
+        }
+        self.windows.sent(window);
+    }
+
+    /// Records that the packet in `frame` has filled the receiver's window of this size.
+    fn observe_full_window(&mut self, window: u64, frame: u64) {
+        let window = u32::try_from(window).unwrap_or(u32::MAX);
+        self.round.reached = Some(self.round.reached.map_or(window, |reached| reached.max(window)));
+        self.windows.limited();
+        self.frames.window_full.add(frame);
+    }
+
     /// Returns the highest ACK that the sender knew when it sent this packet, which then waited in a queue
     /// before the capture point.
     fn una_behind_queue(&mut self, context: &PacketContext, delay: i64) -> u64 {
