@@ -57,10 +57,9 @@ pub struct DirectionSettings {
     pub bler: Option<f64>,
 }
 
-impl FromStr for DirectionSettings {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut direction = Self {
+impl Default for DirectionSettings {
+    fn default() -> Self {
+        Self {
             tti: 10_000_000,
             phase: None,
             blocks: Vec::new(),
@@ -75,49 +74,61 @@ impl FromStr for DirectionSettings {
             timer_poll: None,
             poll_prohibit: None,
             bler: None,
-        };
+        }
+    }
+}
+
+impl FromStr for DirectionSettings {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut direction = Self::default();
         for setting in text.split(',') {
             let (key, value) =
                 setting.split_once('=').ok_or_else(|| format!("`{setting}` is not KEY=VALUE"))?;
-            let bad = || format!("`{value}` is not a value of `{key}`");
-            match key {
-                "tti" => direction.tti = time(value).ok_or_else(bad)?,
-                "phase" => direction.phase = Some(time(value).ok_or_else(bad)?),
-                "flight" => direction.flight = time(value).ok_or_else(bad)?,
-                "pdu" => direction.pdu = value.parse().map_err(|_| bad())?,
-                "flexible" => {
-                    direction.sizing = match value {
-                        "7bit" => Sizing::Flexible(7),
-                        "15bit" => Sizing::Flexible(15),
-                        _ => return Err(bad()),
-                    }
-                }
-                "window" => direction.window = value.parse().map_err(|_| bad())?,
-                "hfn" => direction.hfn = value.parse().map_err(|_| bad())?,
-                "max-dat" => direction.max_dat = Some(value.parse().map_err(|_| bad())?),
-                "tsp" => direction.tsp = Some(time(value).ok_or_else(bad)?),
-                "poll" => direction.timer_poll = Some(time(value).ok_or_else(bad)?),
-                "prohibit" => direction.poll_prohibit = Some(time(value).ok_or_else(bad)?),
-                "bler" => direction.bler = Some(value.parse().map_err(|_| bad())?),
-                "discard" => {
-                    direction.discard = match value {
-                        "reset" => Discard::Reset,
-                        "mrw" => Discard::Mrw,
-                        _ => return Err(bad()),
-                    }
-                }
-                "blocks" => {
-                    direction.blocks =
-                        value.split('+').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
-                }
-                _ => return Err(format!("unknown setting `{key}`")),
-            }
+            direction.set(key, value)?;
         }
         Ok(direction)
     }
 }
 
 impl DirectionSettings {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let bad = || format!("`{value}` is not a value of `{key}`");
+        match key {
+            "tti" => self.tti = time(value).ok_or_else(bad)?,
+            "phase" => self.phase = Some(time(value).ok_or_else(bad)?),
+            "flight" => self.flight = time(value).ok_or_else(bad)?,
+            "pdu" => self.pdu = value.parse().map_err(|_| bad())?,
+            "flexible" => {
+                self.sizing = match value {
+                    "7bit" => Sizing::Flexible(7),
+                    "15bit" => Sizing::Flexible(15),
+                    _ => return Err(bad()),
+                }
+            }
+            "window" => self.window = value.parse().map_err(|_| bad())?,
+            "hfn" => self.hfn = value.parse().map_err(|_| bad())?,
+            "max-dat" => self.max_dat = Some(value.parse().map_err(|_| bad())?),
+            "tsp" => self.tsp = Some(time(value).ok_or_else(bad)?),
+            "poll" => self.timer_poll = Some(time(value).ok_or_else(bad)?),
+            "prohibit" => self.poll_prohibit = Some(time(value).ok_or_else(bad)?),
+            "bler" => self.bler = Some(value.parse().map_err(|_| bad())?),
+            "discard" => {
+                self.discard = match value {
+                    "reset" => Discard::Reset,
+                    "mrw" => Discard::Mrw,
+                    _ => return Err(bad()),
+                }
+            }
+            "blocks" => {
+                self.blocks =
+                    value.split('+').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
+            }
+            _ => return Err(format!("unknown setting `{key}`")),
+        }
+        Ok(())
+    }
+
     /// Returns the "Length Indicator" of a piggybacked STATUS PDU (§9.2.2.8). It has 7 bits in PDUs
     /// of a fixed size of at most 126 octets, and 15 bits in larger ones.
     pub fn piggyback_indicator(&self) -> u16 {

@@ -76,35 +76,9 @@ impl Checker {
         let Self { settings, ends, findings, .. } = self;
         let settings = &settings[end];
         let End { sender, receiver } = &mut ends[end];
-        let mut first_missing = u64::MAX;
-        for &sn in &status.missing {
-            let number = full_sn_from(sender.vt_a, sn);
-            sender.may_reset |= number >= sender.vt_s;
-            findings.expect(Invariant::Acknowledgement, frame, number < sender.vt_s, || {
-                format!("SN {sn} is reported missing outside of VT(A) to VT(S)")
-            });
-            first_missing = first_missing.min(number);
-            if let Some(state) = sender.pdus.get_mut(&number) {
-                state.nacked = Some(at);
-                if settings.max_dat.is_some_and(|max_dat| state.transmissions + 1 >= max_dat.max(2)) {
-                    sender.exhausted.get_or_insert((at, number));
-                    sender.may_reset = true;
-                }
-            }
-            if sender.open_poll.as_ref().is_some_and(|poll| number + 1 == poll.vt_s) {
-                sender.open_poll = None;
-            }
-        }
+        let first_missing = apply_nacks(sender, settings, findings, (at, frame), &status.missing);
         if let Some(lsn) = status.lsn {
-            let number = full_sn_from(sender.vt_a, lsn);
-            sender.may_reset |= number > sender.vt_s;
-            findings.expect(Invariant::Acknowledgement, frame, number <= sender.vt_s, || {
-                format!("LSN {lsn} is outside of VT(A) to VT(S)")
-            });
-            for (_, state) in sender.pdus.range_mut(..number).filter(|(_, state)| state.nacked.is_none()) {
-                state.acked = true;
-            }
-            sender.acknowledged(number.min(first_missing).min(sender.vt_s));
+            apply_lsn(sender, findings, frame, lsn, first_missing);
         }
         if let (Some((sn_ack, _)), Some(length)) = (status.mrw_ack, sender.mrw) {
             let number = full_sn_from(sender.vt_a, sn_ack);
@@ -159,51 +133,114 @@ impl Checker {
             if sender.pending.is_some() {
                 continue;
             }
-            if let Some((since, frame)) = receiver.polled {
-                // An answer waits for the next TTI, and for Timer_Status_Prohibit, which the last report
-                // started at the end of its TTI.
-                let prohibited = receiver.last_report.as_ref().zip(other.tsp);
-                let allowed = prohibited.map_or(since, |(last, tsp)| since.max(last.at + own.tti + tsp));
-                if *now > allowed + 2 * own.tti {
-                    findings.expect(Invariant::Polling, frame, false, || {
-                        format!("a poll that arrived at {} us is not answered", since / 1000)
-                    });
-                    receiver.polled = None;
-                } else {
-                    findings.checks[Invariant::Polling as usize] += 1;
-                }
-            }
-            if let (Some(poll), Some(timer)) = (&sender.open_poll, own.timer_poll) {
-                let waited = timer.max(own.poll_prohibit.unwrap_or(0)) + 3 * own.tti;
-                // The PDU that would carry the poll may have had its last permitted transmission. It is then
-                // discarded instead.
-                let last = sender.pdus.last_key_value().map_or(0, |(_, state)| state.transmissions);
-                let carried = own.max_dat.is_none_or(|max_dat| last + 1 < max_dat.max(2));
-                if *now > poll.at + waited {
-                    findings.expect(Invariant::Polling, poll.frame, !carried, || {
-                        "an unanswered poll is not repeated".to_owned()
-                    });
-                    sender.open_poll = None;
-                } else {
-                    findings.checks[Invariant::Polling as usize] += 1;
-                }
-            }
-            if let Some((since, sn)) = sender.exhausted {
-                // An MRW may have to wait until the previous one is acknowledged.
-                let patience = match own.discard {
-                    Discard::Reset => 2 * own.tti,
-                    Discard::Mrw => 2_000_000_000,
-                };
-                if *now > since + patience {
-                    findings.expect(Invariant::MaxDat, 0, false, || {
-                        format!(
-                            "no RESET or MRW follows, although SN {} must not be retransmitted",
-                            sn % MODULUS
-                        )
-                    });
-                    sender.exhausted = None;
-                }
+            check_answer(receiver, own, other, *now, findings);
+            check_repeated_poll(sender, own, *now, findings);
+            check_exhausted(sender, own, *now, findings);
+        }
+    }
+}
+
+/// Records the PDUs that a report has missing. Returns the lowest of their numbers.
+fn apply_nacks(
+    sender: &mut SenderState,
+    settings: &DirectionSettings,
+    findings: &mut Findings,
+    (at, frame): (Time, u64),
+    missing: &[u16],
+) -> u64 {
+    let mut first_missing = u64::MAX;
+    for &sn in missing {
+        let number = full_sn_from(sender.vt_a, sn);
+        sender.may_reset |= number >= sender.vt_s;
+        findings.expect(Invariant::Acknowledgement, frame, number < sender.vt_s, || {
+            format!("SN {sn} is reported missing outside of VT(A) to VT(S)")
+        });
+        first_missing = first_missing.min(number);
+        if let Some(state) = sender.pdus.get_mut(&number) {
+            state.nacked = Some(at);
+            if settings.max_dat.is_some_and(|max_dat| state.transmissions + 1 >= max_dat.max(2)) {
+                sender.exhausted.get_or_insert((at, number));
+                sender.may_reset = true;
             }
         }
+        if sender.open_poll.as_ref().is_some_and(|poll| number + 1 == poll.vt_s) {
+            sender.open_poll = None;
+        }
+    }
+    first_missing
+}
+
+/// Acknowledges the PDUs below LSN, except those from `first_missing` on.
+fn apply_lsn(sender: &mut SenderState, findings: &mut Findings, frame: u64, lsn: u16, first_missing: u64) {
+    let number = full_sn_from(sender.vt_a, lsn);
+    sender.may_reset |= number > sender.vt_s;
+    findings.expect(Invariant::Acknowledgement, frame, number <= sender.vt_s, || {
+        format!("LSN {lsn} is outside of VT(A) to VT(S)")
+    });
+    for (_, state) in sender.pdus.range_mut(..number).filter(|(_, state)| state.nacked.is_none()) {
+        state.acked = true;
+    }
+    sender.acknowledged(number.min(first_missing).min(sender.vt_s));
+}
+
+/// Checks that a poll is answered in time.
+fn check_answer(
+    receiver: &mut ReceiverState,
+    own: &DirectionSettings,
+    other: &DirectionSettings,
+    now: Time,
+    findings: &mut Findings,
+) {
+    let Some((since, frame)) = receiver.polled else { return };
+    // An answer waits for the next TTI, and for Timer_Status_Prohibit, which the last report started at the
+    // end of its TTI.
+    let prohibited = receiver.last_report.as_ref().zip(other.tsp);
+    let allowed = prohibited.map_or(since, |(last, tsp)| since.max(last.at + own.tti + tsp));
+    if now > allowed + 2 * own.tti {
+        findings.expect(Invariant::Polling, frame, false, || {
+            format!("a poll that arrived at {} us is not answered", since / 1000)
+        });
+        receiver.polled = None;
+    } else {
+        findings.checks[Invariant::Polling as usize] += 1;
+    }
+}
+
+/// Checks that an unanswered poll is repeated in time.
+fn check_repeated_poll(
+    sender: &mut SenderState,
+    own: &DirectionSettings,
+    now: Time,
+    findings: &mut Findings,
+) {
+    let (Some(poll), Some(timer)) = (&sender.open_poll, own.timer_poll) else { return };
+    let waited = timer.max(own.poll_prohibit.unwrap_or(0)) + 3 * own.tti;
+    // The PDU that would carry the poll may have had its last permitted transmission. It is then discarded
+    // instead.
+    let last = sender.pdus.last_key_value().map_or(0, |(_, state)| state.transmissions);
+    let carried = own.max_dat.is_none_or(|max_dat| last + 1 < max_dat.max(2));
+    if now > poll.at + waited {
+        findings.expect(Invariant::Polling, poll.frame, !carried, || {
+            "an unanswered poll is not repeated".to_owned()
+        });
+        sender.open_poll = None;
+    } else {
+        findings.checks[Invariant::Polling as usize] += 1;
+    }
+}
+
+/// Checks that a RESET or MRW follows in time when a PDU has reached MaxDAT.
+fn check_exhausted(sender: &mut SenderState, own: &DirectionSettings, now: Time, findings: &mut Findings) {
+    let Some((since, sn)) = sender.exhausted else { return };
+    // An MRW may have to wait until the previous one is acknowledged.
+    let patience = match own.discard {
+        Discard::Reset => 2 * own.tti,
+        Discard::Mrw => 2_000_000_000,
+    };
+    if now > since + patience {
+        findings.expect(Invariant::MaxDat, 0, false, || {
+            format!("no RESET or MRW follows, although SN {} must not be retransmitted", sn % MODULUS)
+        });
+        sender.exhausted = None;
     }
 }

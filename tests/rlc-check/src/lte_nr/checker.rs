@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Generation;
 use super::capture::Frame;
-use super::codec::{Pdu, Status, decode};
+use super::codec::{Data, Pdu, Status, decode};
 use super::receiver::{DataArrival, Receiver};
 use super::sender::{Sender, Transmission};
 use super::settings::DirectionSettings;
@@ -72,23 +72,7 @@ impl Checker {
         };
         self.findings.expect(Invariant::Format, frame.number, true, String::new);
         let arrival = match &pdu {
-            Pdu::Data(data) => {
-                let octets = Some(data.octets.len());
-                // The end that sends data in this direction receives data in the other one.
-                self.receivers[1 - direction].check_due(frame.at, frame.number, octets, &mut self.findings);
-                let (at, count) = (frame.at, frame.transmission);
-                let transmission = Transmission { at, frame: frame.number, count, data };
-                let is_new = self.senders[direction].check_data(&transmission, &mut self.findings);
-                count_data(
-                    &mut self.counts[direction],
-                    is_new,
-                    self.senders[direction].next(),
-                    self.generation,
-                );
-                let end = data.start + data.octets.len() as u32;
-                let (sn, poll, ends) = (data.sn, data.poll, data.ends);
-                Arrival::Data(DataArrival { sn, poll, octets: data.start..end, ends })
-            }
+            Pdu::Data(data) => Arrival::Data(self.check_data(frame, data)),
             Pdu::Status(status) => {
                 self.counts[direction].status += 1;
                 let receiver = &mut self.receivers[1 - direction];
@@ -101,6 +85,21 @@ impl Checker {
             self.in_flight.insert((at, self.arrivals), (direction, arrival));
             self.arrivals += 1;
         }
+    }
+
+    /// Checks a data PDU against the state of the end that sends it.
+    fn check_data(&mut self, frame: &Frame, data: &Data<'_>) -> DataArrival {
+        let direction = frame.direction as usize;
+        let octets = Some(data.octets.len());
+        // The end that sends data in this direction receives data in the other one.
+        self.receivers[1 - direction].check_due(frame.at, frame.number, octets, &mut self.findings);
+        let (at, count) = (frame.at, frame.transmission);
+        let transmission = Transmission { at, frame: frame.number, count, data };
+        let sender = &mut self.senders[direction];
+        let is_new = sender.check_data(&transmission, &mut self.findings);
+        count_data(&mut self.counts[direction], is_new, sender.next(), self.generation);
+        let end = data.start + data.octets.len() as u32;
+        DataArrival { sn: data.sn, poll: data.poll, octets: data.start..end, ends: data.ends }
     }
 
     /// Handles the re-establishment of both ends before this PDU.

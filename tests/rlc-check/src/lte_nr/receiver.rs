@@ -46,6 +46,9 @@ pub(super) struct Receiver {
     truncated: Option<(u64, Time, usize)>,
 }
 
+/// A unit, its first missing octet, and its last missing octet. `None`: the octets up to the end are missing.
+type MissingOctets = (u64, u32, Option<u32>);
+
 #[derive(Default)]
 struct Unit {
     received: Ranges,
@@ -250,25 +253,13 @@ impl Receiver {
         findings.expect(Invariant::Reassembly, frame, ack <= self.highest_status, || {
             format!("ACK_SN {} although the timer allows only {}", status.ack, self.wire(self.highest_status))
         });
-        let mut named: Vec<(u64, u32, Option<u32>)> = Vec::new();
-        for nack in &status.nacks {
-            named.extend(self.named(nack, ack));
-        }
+        let named: Vec<MissingOctets> = status.nacks.iter().flat_map(|nack| self.named(nack, ack)).collect();
         let is_sorted = named.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1));
         let first = named.first().is_none_or(|(unit, ..)| *unit >= self.next);
         findings.expect(Invariant::Acknowledgement, frame, is_sorted && first, || {
             "the NACKs are not in ascending order below ACK_SN".to_owned()
         });
-        let mut expected: Vec<(u64, u32, Option<u32>)> = Vec::new();
-        for unit in self.next..ack.min(self.highest) {
-            match self.units.get(&unit) {
-                None => expected.push((unit, 0, None)),
-                Some(of_unit) if !of_unit.is_whole() => {
-                    expected.extend(of_unit.missing().into_iter().map(|(start, end)| (unit, start, end)));
-                }
-                Some(_) => {}
-            }
-        }
+        let mut expected = self.missing_below(ack);
         // If the holes of the first unit do not fit into the report, one NACK may cover all of them.
         if let ([(unit, start, _)], [only]) = (expected.get(..1).unwrap_or_default(), &named[..])
             && ack < self.highest_status
@@ -299,8 +290,23 @@ impl Receiver {
         }
     }
 
+    /// The octets that have not arrived, in units below `ack`.
+    fn missing_below(&self, ack: u64) -> Vec<MissingOctets> {
+        let mut missing = Vec::new();
+        for unit in self.next..ack.min(self.highest) {
+            match self.units.get(&unit) {
+                None => missing.push((unit, 0, None)),
+                Some(of_unit) if !of_unit.is_whole() => {
+                    missing.extend(of_unit.missing().into_iter().map(|(start, end)| (unit, start, end)));
+                }
+                Some(_) => {}
+            }
+        }
+        missing
+    }
+
     /// The units and octets that a NACK names, below `ack`.
-    fn named(&self, nack: &Nack, ack: u64) -> impl Iterator<Item = (u64, u32, Option<u32>)> {
+    fn named(&self, nack: &Nack, ack: u64) -> impl Iterator<Item = MissingOctets> {
         let modulus = self.generation.modulus();
         let back = (ack % modulus + modulus - u64::from(nack.sn)) % modulus;
         let first = ack.saturating_sub(back);
