@@ -173,15 +173,7 @@ impl<D: Draw> Forger<'_, D> {
             1 => return self.damaged(forgery),
             2 => forgery.options = self.invalid_options(),
             3 => self.outside_the_window(&mut forgery),
-            4 => {
-                // Acknowledge data that was never sent, or that was acknowledged long ago.
-                forgery.ack = match self.draw.below(4) {
-                    0 => self.you.nxt + 1 + self.draw.below(3),
-                    1 => self.you.nxt + 1 + self.draw.below(1 << 31),
-                    2 => self.me.ack.saturating_sub(1 + self.draw.below(3000)),
-                    _ => self.me.ack.wrapping_sub(self.draw.below(1 << 31)),
-                };
-            }
+            4 => forgery.ack = self.false_ack_number(),
             5 => forgery.options.extend(self.false_sack_blocks()),
             6 => forgery.window = self.some_window(),
             7 => {
@@ -191,47 +183,68 @@ impl<D: Draw> Forger<'_, D> {
             }
             8 => {
                 forgery.flags = self.draw.pick(&[Flags::RST, Flags::RST.with(Flags::ACK)]);
-                // Avoid the next number that the victim expects, which would reset the connection.
-                forgery.seq = match self.draw.below(3) {
-                    0 => self.me.nxt + 2 + self.draw.below(1 << 16),
-                    1 => self.you.ack.wrapping_sub(1 + self.draw.below(1 << 16)),
-                    _ => self.me.nxt + 2 + self.draw.below(1 << 30),
-                };
+                forgery.seq = self.ineffective_reset_number();
             }
-            9 => {
-                // Old timestamps: PAWS must drop the segment (RFC 7323 §5).
-                let back = (1 << 22) + self.draw.below(1 << 30);
-                forgery.options = self.timestamps(back.wrapping_neg() as u32);
-                let len = self.draw.below(100);
-                forgery.payload = self.noise_bytes(len);
-                if self.me.timestamps.is_none() {
-                    forgery.payload.clear();
-                }
-            }
+            9 => self.make_old(&mut forgery),
             10 => return self.icmp(),
-            11 | 12 => {
-                // Retransmit genuine data, in segments with other boundaries.
-                let lowest = self.you.ack.saturating_sub(3000).max(1);
-                let end = self.me.fin.unwrap_or(self.me.nxt);
-                forgery.seq = lowest + self.draw.below(end.saturating_sub(lowest));
-                let max_len = end.saturating_sub(forgery.seq).min(1400);
-                let len = self.draw.below(max_len + 1);
-                forgery.payload = self.genuine_bytes(forgery.seq, len);
-            }
-            _ => {
-                forgery.flags = match self.draw.below(4) {
-                    0 => Flags::NONE,
-                    1 => Flags::ACK.with(Flags::URG),
-                    2 => Flags::ACK.with(Flags::RESERVED).with(Flags::AE),
-                    _ => Flags::ACK.with(self.draw.pick(&[Flags::ECE, Flags::CWR])),
-                };
-                forgery.ecn = self.draw.pick(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
-                if self.draw.one_in(3) {
-                    forgery.options.clear();
-                }
-            }
+            11 | 12 => self.resegment_genuine_data(&mut forgery),
+            _ => self.set_unusual_flags(&mut forgery),
         }
         self.write(&forgery)
+    }
+
+    /// Returns a number that acknowledges data that was never sent, or that was acknowledged long ago.
+    fn false_ack_number(&mut self) -> u64 {
+        match self.draw.below(4) {
+            0 => self.you.nxt + 1 + self.draw.below(3),
+            1 => self.you.nxt + 1 + self.draw.below(1 << 31),
+            2 => self.me.ack.saturating_sub(1 + self.draw.below(3000)),
+            _ => self.me.ack.wrapping_sub(self.draw.below(1 << 31)),
+        }
+    }
+
+    /// Returns a sequence number other than the next one that the victim expects, which would reset the
+    /// connection.
+    fn ineffective_reset_number(&mut self) -> u64 {
+        match self.draw.below(3) {
+            0 => self.me.nxt + 2 + self.draw.below(1 << 16),
+            1 => self.you.ack.wrapping_sub(1 + self.draw.below(1 << 16)),
+            _ => self.me.nxt + 2 + self.draw.below(1 << 30),
+        }
+    }
+
+    /// Adds data and an old timestamp, so that PAWS must drop the segment (RFC 7323 §5).
+    fn make_old(&mut self, forgery: &mut Forgery) {
+        let back = (1 << 22) + self.draw.below(1 << 30);
+        forgery.options = self.timestamps(back.wrapping_neg() as u32);
+        let len = self.draw.below(100);
+        forgery.payload = self.noise_bytes(len);
+        if self.me.timestamps.is_none() {
+            forgery.payload.clear();
+        }
+    }
+
+    /// Retransmits genuine data, in segments with other boundaries.
+    fn resegment_genuine_data(&mut self, forgery: &mut Forgery) {
+        let lowest = self.you.ack.saturating_sub(3000).max(1);
+        let end = self.me.fin.unwrap_or(self.me.nxt);
+        forgery.seq = lowest + self.draw.below(end.saturating_sub(lowest));
+        let max_len = end.saturating_sub(forgery.seq).min(1400);
+        let len = self.draw.below(max_len + 1);
+        forgery.payload = self.genuine_bytes(forgery.seq, len);
+    }
+
+    fn set_unusual_flags(&mut self, forgery: &mut Forgery) {
+        forgery.flags = match self.draw.below(4) {
+            0 => Flags::NONE,
+            1 => Flags::ACK.with(Flags::URG),
+            2 => Flags::ACK.with(Flags::RESERVED).with(Flags::AE),
+            _ => Flags::ACK.with(self.draw.pick(&[Flags::ECE, Flags::CWR])),
+        };
+        forgery.ecn = self.draw.pick(&[Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+        if self.draw.one_in(3) {
+            forgery.options.clear();
+        }
     }
 
     fn any(mut self) -> Vec<u8> {

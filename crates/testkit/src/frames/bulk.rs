@@ -114,31 +114,46 @@ impl Flow {
         if now == u64::MAX {
             return None;
         }
-        let (sender, receiver) = self.ends();
         let stamp = (now / 1_000_000) as u32;
         if self.sent == 0 {
-            let mut syn = Tcp::new(sender, receiver, SYN, self.iss(), 0, 0).stamped(stamp, 0);
-            syn.options.mss = Some(1460);
-            syn.options.sack_permitted = true;
-            syn.options.window_scale = Some(7);
-            let mut syn_ack = Tcp {
-                flags: SYN_ACK,
-                src: receiver,
-                dst: sender,
-                seq: 0,
-                ack: self.iss() + 1,
-                ..syn.clone()
-            };
-            syn_ack = syn_ack.stamped(7, stamp);
-            push(now, syn);
-            push(now + ROUND, syn_ack);
-            push(
-                now + ROUND + 1000,
-                Tcp::new(sender, receiver, ACK, self.iss() + 1, 1, 0).stamped(stamp + 50, 7),
-            );
+            self.push_handshake(now, stamp, push);
             self.sent = 1;
             return Some(now + ROUND + 2000);
         }
+        let end = self.push_data(now, stamp, bulk, rng, push);
+        if self.expected == bulk.segments {
+            self.push_close(end + ROUND, stamp + 50, push);
+            return None;
+        }
+        let wait = if self.lost_again.is_empty() { ROUND } else { TIMEOUT + end - now };
+        Some((now + wait).max(end))
+    }
+
+    fn push_handshake(&self, now: u64, stamp: u32, push: &mut impl FnMut(u64, Tcp)) {
+        let (sender, receiver) = self.ends();
+        let mut syn = Tcp::new(sender, receiver, SYN, self.iss(), 0, 0).stamped(stamp, 0);
+        syn.options.mss = Some(1460);
+        syn.options.sack_permitted = true;
+        syn.options.window_scale = Some(7);
+        let syn_ack =
+            Tcp { flags: SYN_ACK, src: receiver, dst: sender, seq: 0, ack: self.iss() + 1, ..syn.clone() };
+        let ack = Tcp::new(sender, receiver, ACK, self.iss() + 1, 1, 0).stamped(stamp + 50, 7);
+        push(now, syn);
+        push(now + ROUND, syn_ack.stamped(7, stamp));
+        push(now + ROUND + 1000, ack);
+    }
+
+    /// Sends a window of retransmissions and new segments, and the ACKs of the segments that arrive. Returns
+    /// the time after the last segment.
+    fn push_data(
+        &mut self,
+        now: u64,
+        stamp: u32,
+        bulk: Bulk,
+        rng: &mut Stream,
+        push: &mut impl FnMut(u64, Tcp),
+    ) -> u64 {
+        let (sender, receiver) = self.ends();
         let timed_out = std::mem::take(&mut self.lost_again);
         let lost = std::mem::take(&mut self.lost);
         let retransmissions: Vec<_> = timed_out.into_iter().chain(lost).collect();
@@ -165,16 +180,15 @@ impl Flow {
             }
             at += GAP;
         }
-        if self.expected == bulk.segments {
-            let end = self.number(self.expected);
-            let (begin, stamp) = (at + ROUND, stamp + 50);
-            push(begin, Tcp::new(sender, receiver, FIN_ACK, end, 1, 0).stamped(stamp, 7));
-            push(begin + ROUND, Tcp::new(receiver, sender, FIN_ACK, 1, end + 1, 0).stamped(7, stamp));
-            push(begin + ROUND + 1000, Tcp::new(sender, receiver, ACK, end + 1, 2, 0).stamped(stamp, 7));
-            return None;
-        }
-        let wait = if self.lost_again.is_empty() { ROUND } else { TIMEOUT + at - now };
-        Some((now + wait).max(at))
+        at
+    }
+
+    fn push_close(&self, begin: u64, stamp: u32, push: &mut impl FnMut(u64, Tcp)) {
+        let (sender, receiver) = self.ends();
+        let end = self.number(self.expected);
+        push(begin, Tcp::new(sender, receiver, FIN_ACK, end, 1, 0).stamped(stamp, 7));
+        push(begin + ROUND, Tcp::new(receiver, sender, FIN_ACK, 1, end + 1, 0).stamped(7, stamp));
+        push(begin + ROUND + 1000, Tcp::new(sender, receiver, ACK, end + 1, 2, 0).stamped(stamp, 7));
     }
 
     fn ack(&self, stamp: u32) -> Tcp {
