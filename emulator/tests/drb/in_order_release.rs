@@ -18,68 +18,93 @@ struct Release {
     quantiles: [f64; 3],
 }
 
-/// Sends a new transport block in each slot, in addition to retransmissions of earlier blocks. RLC recovers a
-/// lost block after 40 to 60 ms.
-fn release(slot: Duration, round_trip: Duration, first: f64) -> Release {
-    const BLOCKS: u64 = 400_000;
-    let config = HarqConfig { processes: 1_000, round_trip, transmissions: 4 };
-    let mut harq = Harq::new(config);
-    let mut in_flight = InFlight::default();
-    let config = NrReceiverConfig { t_reordering: None, out_of_order: false };
-    let mut receiver = NrReceiver::new(Format::Nr18, config);
-    let mut draws = Stream::new(1, "draws");
-    let mut delays: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut send = |harq: &mut Harq<u64>, in_flight: &mut InFlight<u64>, now, block: Block<u64>| {
-        let fails = draws.chance(if block.transmissions == 0 { first } else { 0.1 });
+const BLOCKS: u64 = 400_000;
+
+/// A downlink whose first transmissions fail with the probability `first`. RLC recovers a lost block after 40
+/// to 60 ms.
+struct Downlink {
+    slot: Duration,
+    first: f64,
+    harq: Harq<u64>,
+    in_flight: InFlight<u64>,
+    draws: Stream,
+}
+
+impl Downlink {
+    fn transmit(&mut self, now: Instant, block: Block<u64>) {
+        let fails = self.draws.chance(if block.transmissions == 0 { self.first } else { 0.1 });
         let reception = match fails {
             false => Reception::Decoded,
-            true if draws.chance(1e-3) => Reception::NackReadAsAck,
+            true if self.draws.chance(1e-3) => Reception::NackReadAsAck,
             true => Reception::Nack,
         };
-        match harq.transmit(now, block, reception) {
-            Outcome::Decoded(number) => in_flight.launch(now + slot, number),
+        match self.harq.transmit(now, block, reception) {
+            Outcome::Decoded(number) => self.in_flight.launch(now + self.slot, number),
             Outcome::Retransmits => {}
             Outcome::Lost(number) => {
-                let recovery = Duration::from_secs_f64(0.040 + 0.020 * draws.unit());
-                in_flight.launch(now + slot + recovery, number);
+                let recovery = Duration::from_secs_f64(0.040 + 0.020 * self.draws.unit());
+                self.in_flight.launch(now + self.slot + recovery, number);
             }
-        }
-    };
-    for n in 0..BLOCKS + 1_000 {
-        let now = Instant::ZERO + slot * n;
-        while let Some(at) = in_flight.next_arrival().filter(|at| *at <= now) {
-            let number: u64 = in_flight.take(now).unwrap();
-            receiver.receive(at, Format::Nr18.sn(number), number);
-            while let Some((_, number)) = receiver.poll_pdu() {
-                let earliest = Instant::ZERO + slot * (number + 1);
-                *delays.entry((at - earliest).as_nanos()).or_default() += 1;
-            }
-        }
-        harq.release(now);
-        while let Some(block) = harq.take_retransmission(now) {
-            send(&mut harq, &mut in_flight, now, block);
-        }
-        if n < BLOCKS {
-            send(&mut harq, &mut in_flight, now, Block::new(n));
         }
     }
-    let millis = |nanos: u64| nanos as f64 / 1e6;
-    let held = BLOCKS - delays.get(&0).copied().unwrap_or_default();
-    let mean =
-        delays.iter().map(|(delay, count)| millis(*delay) * *count as f64).sum::<f64>() / BLOCKS as f64;
-    let quantile = |share: f64| {
+}
+
+/// Number of blocks by the nanoseconds for which in-order delivery delays them.
+struct Delays(BTreeMap<u64, u64>);
+
+impl Delays {
+    /// Mean delay in ms.
+    fn mean(&self) -> f64 {
+        self.0.iter().map(|(delay, count)| millis(*delay) * *count as f64).sum::<f64>() / BLOCKS as f64
+    }
+
+    /// The delay in ms that this share of the blocks does not exceed.
+    fn quantile(&self, share: f64) -> f64 {
         let mut below = 0;
         let reaches = |(_, count): &(&u64, &u64)| {
             below += **count;
             below as f64 >= share * BLOCKS as f64
         };
-        millis(*delays.iter().find(reaches).unwrap().0)
-    };
+        millis(*self.0.iter().find(reaches).unwrap().0)
+    }
+}
+
+fn millis(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// Sends a new transport block in each slot, in addition to retransmissions of earlier blocks.
+fn release(slot: Duration, round_trip: Duration, first: f64) -> Release {
+    let harq = Harq::new(HarqConfig { processes: 1_000, round_trip, transmissions: 4 });
+    let draws = Stream::new(1, "draws");
+    let mut downlink = Downlink { slot, first, harq, in_flight: InFlight::default(), draws };
+    let config = NrReceiverConfig { t_reordering: None, out_of_order: false };
+    let mut receiver = NrReceiver::new(Format::Nr18, config);
+    let mut delays = Delays(BTreeMap::new());
+    for n in 0..BLOCKS + 1_000 {
+        let now = Instant::ZERO + slot * n;
+        while let Some(at) = downlink.in_flight.next_arrival().filter(|at| *at <= now) {
+            let number: u64 = downlink.in_flight.take(now).unwrap();
+            receiver.receive(at, Format::Nr18.sn(number), number);
+            while let Some((_, number)) = receiver.poll_pdu() {
+                let earliest = Instant::ZERO + slot * (number + 1);
+                *delays.0.entry((at - earliest).as_nanos()).or_default() += 1;
+            }
+        }
+        downlink.harq.release(now);
+        while let Some(block) = downlink.harq.take_retransmission(now) {
+            downlink.transmit(now, block);
+        }
+        if n < BLOCKS {
+            downlink.transmit(now, Block::new(n));
+        }
+    }
+    let held = BLOCKS - delays.0.get(&0).copied().unwrap_or_default();
     Release {
-        residual: harq.counters().lost() as f64 / BLOCKS as f64,
+        residual: downlink.harq.counters().lost() as f64 / BLOCKS as f64,
         held: held as f64 / BLOCKS as f64,
-        mean,
-        quantiles: [0.5, 0.95, 0.99].map(quantile),
+        mean: delays.mean(),
+        quantiles: [0.5, 0.95, 0.99].map(|share| delays.quantile(share)),
     }
 }
 

@@ -140,9 +140,48 @@ fn drops_replace_marks_above_mark_ecnth() {
     assert!(marks > 0 && drops > 0, "{marks} {drops}");
 }
 
-/// Simulates senders with a window that grows by one packet per round trip and is halved after a loss. The
-/// link carries 1000 packets per second, with a delay of 50 ms. Returns the mean queueing delay in seconds
-/// between 20 s and 60 s.
+/// Senders with a window that grows by one packet per round trip and is halved after a loss.
+struct Senders {
+    window: Vec<f64>,
+    flight: Vec<u32>,
+    /// Number of the first packet after each sender's last reduction.
+    halved: Vec<u64>,
+    /// The sender of each packet.
+    owner: Vec<usize>,
+}
+
+impl Senders {
+    fn new(count: usize) -> Self {
+        Self { window: vec![2.0; count], flight: vec![0; count], halved: vec![0; count], owner: Vec::new() }
+    }
+
+    fn acknowledge(&mut self, sender: usize) {
+        self.flight[sender] -= 1;
+        self.window[sender] += 1.0 / self.window[sender];
+    }
+
+    fn lose(&mut self, sender: usize, id: u64) {
+        self.flight[sender] -= 1;
+        // Halve the window once for all packets that were sent before the last reduction.
+        if id >= self.halved[sender] {
+            self.window[sender] = (self.window[sender] / 2.0).max(1.0);
+            self.halved[sender] = self.owner.len() as u64;
+        }
+    }
+
+    fn fill_windows(&mut self, now: Instant, bench: &mut Bench) {
+        for sender in 0..self.window.len() {
+            while f64::from(self.flight[sender]) < self.window[sender].floor() {
+                self.owner.push(sender);
+                self.flight[sender] += 1;
+                bench.push(now, udp(sender as u8, 1, 1000));
+            }
+        }
+    }
+}
+
+/// Simulates [`Senders`] over a link that carries 1000 packets per second, with a delay of 50 ms. Returns the
+/// mean queueing delay in seconds between 20 s and 60 s.
 fn mean_delay(discipline: Discipline, senders: usize, seed: u64) -> f64 {
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
     enum Event {
@@ -153,8 +192,7 @@ fn mean_delay(discipline: Discipline, senders: usize, seed: u64) -> f64 {
     let bounds = Bounds { packets: Some(1000), bytes: None };
     let mut bench = Bench::with(QueueConfig { bounds, discipline }, seed);
     let mut events = BinaryHeap::from([Reverse((ms(0), Event::Departure))]);
-    let (mut window, mut flight, mut halved) = (vec![2.0_f64; senders], vec![0; senders], vec![0; senders]);
-    let mut owner = Vec::new();
+    let mut senders = Senders::new(senders);
     let (mut sum, mut count) = (0.0, 0);
     while let Some(Reverse((now, event))) = events.pop() {
         if now > Instant::from_millis(60_000) {
@@ -163,7 +201,7 @@ fn mean_delay(discipline: Discipline, senders: usize, seed: u64) -> f64 {
         match event {
             Event::Departure => {
                 if let Some((id, waited)) = bench.pop(now) {
-                    let sender: usize = owner[id as usize];
+                    let sender = senders.owner[id as usize];
                     events.push(Reverse((now + Duration::from_millis(50), Event::Acknowledged(sender))));
                     if now > ms(20_000) {
                         sum += waited.as_secs_f64();
@@ -172,28 +210,13 @@ fn mean_delay(discipline: Discipline, senders: usize, seed: u64) -> f64 {
                 }
                 events.push(Reverse((now + Duration::from_millis(1), Event::Departure)));
             }
-            Event::Acknowledged(sender) => {
-                flight[sender] -= 1;
-                window[sender] += 1.0 / window[sender];
-            }
-            Event::Lost(sender, id) => {
-                flight[sender] -= 1;
-                // Halve the window once for all packets that were sent before the last reduction.
-                if id >= halved[sender] {
-                    window[sender] = (window[sender] / 2.0).max(1.0);
-                    halved[sender] = owner.len() as u64;
-                }
-            }
+            Event::Acknowledged(sender) => senders.acknowledge(sender),
+            Event::Lost(sender, id) => senders.lose(sender, id),
         }
-        for sender in 0..senders {
-            while f64::from(flight[sender]) < window[sender].floor() {
-                owner.push(sender);
-                flight[sender] += 1;
-                bench.push(now, udp(sender as u8, 1, 1000));
-            }
-        }
+        senders.fill_windows(now, &mut bench);
         for (id, at, _) in bench.drops() {
-            events.push(Reverse((at + Duration::from_millis(60), Event::Lost(owner[id as usize], id))));
+            let loss = Event::Lost(senders.owner[id as usize], id);
+            events.push(Reverse((at + Duration::from_millis(60), loss)));
         }
     }
     sum / f64::from(count)

@@ -81,22 +81,9 @@ impl Tested {
                 let _ = self.entity.receive(self.now, &octets, &mut events);
             }
             Step::Data { sn, poll, segment, fi, lengths } => {
-                let mut ends: codec::Offsets = lengths
-                    .iter()
-                    .scan(0, |end, length| {
-                        *end += length;
-                        Some(*end)
-                    })
-                    .collect();
-                let octets = vec![0; ends.pop().unwrap_or(1) as usize];
-                let (starts_sdu, ends_sdu) = (fi & 0b10 == 0, fi & 0b01 == 0);
-                let pdu = Amd {
-                    poll,
-                    sn: self.format.sn.bits().wire(sn as u64),
-                    segment: segment.map(|(so, is_last)| SegmentFields { is_last, so }),
-                    data: DataField { starts_sdu, ends_sdu, ends, octets: &octets },
-                };
-                let _ = self.entity.receive(self.now, &pdu.encode(self.format), &mut events);
+                let segment = segment.map(|(so, is_last)| SegmentFields { is_last, so });
+                let pdu = self.data(sn, poll, segment, fi, &lengths);
+                let _ = self.entity.receive(self.now, &pdu, &mut events);
             }
             Step::Status { ack, nacks } => {
                 let pdu = self.status(ack, &nacks);
@@ -109,6 +96,19 @@ impl Tested {
         }
         events.into_iter().for_each(|event| self.check(event));
         self.entity.buffer_status();
+    }
+
+    /// A data PDU with elements of these lengths.
+    fn data(&self, sn: i64, poll: bool, segment: Option<SegmentFields>, fi: u8, lengths: &[u32]) -> Vec<u8> {
+        let ends = lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        let mut ends: codec::Offsets = ends.collect();
+        let octets = vec![0; ends.pop().unwrap_or(1) as usize];
+        let (starts_sdu, ends_sdu) = (fi & 0b10 == 0, fi & 0b01 == 0);
+        let data = DataField { starts_sdu, ends_sdu, ends, octets: &octets };
+        Amd { poll, sn: self.format.sn.bits().wire(sn as u64), segment, data }.encode(self.format)
     }
 
     fn status(&self, ack: i64, nacks: &[(i64, Option<(u16, u16)>)]) -> Vec<u8> {
