@@ -7,7 +7,8 @@ use super::*;
 
 const MARKUP: &str = "</script><img src=x onerror=alert(1)><!--";
 
-fn page(name: &str) -> Page {
+/// A trace with a retransmission and a decision. All texts are `name`.
+fn trace(name: &str) -> Trace {
     let segment = SentSegment {
         at: 1_500_000,
         number: 7,
@@ -25,41 +26,36 @@ fn page(name: &str) -> Page {
         text: name.to_owned(),
         about: Some((1, 1449)),
     };
-    let trace = Trace {
-        name: name.to_owned(),
-        segments: vec![segment],
-        decisions: vec![decision],
-        ..Trace::default()
-    };
+    Trace { name: name.to_owned(), segments: vec![segment], decisions: vec![decision], ..Trace::default() }
+}
+
+/// An experiment with one run. All texts are `name`.
+fn experiment(name: &str) -> Experiment {
     let row = (vec![0], vec![Cell::text(name)]);
     let table = Table { caption: name.to_owned(), columns: vec![("sender", "who sends")], rows: vec![row] };
-    let fact = (name.to_owned(), name.to_owned());
+    let exchanges = vec![waterfall::Exchange::default()];
+    let sender =
+        chart::Sender { name: name.to_owned(), verdict: name.to_owned(), ..chart::Sender::default() };
+    Experiment {
+        name: name.to_owned(),
+        waterfalls: vec![Waterfall { title: name.to_owned(), exchanges, ..Waterfall::default() }],
+        facts: vec![(name.to_owned(), name.to_owned())],
+        scenario: Some(name.to_owned()),
+        sentences: vec![name.to_owned()],
+        chart: Some(Chart { against: name.to_owned(), senders: vec![sender] }),
+        summary: Some(table.clone()),
+        runs: table,
+    }
+}
+
+fn page(name: &str) -> Page {
+    let facts = vec![(name.to_owned(), name.to_owned())];
     Page {
         opening: vec![0],
         has_wide_tables: false,
         title: name.to_owned(),
-        experiments: vec![Experiment {
-            name: name.to_owned(),
-            waterfalls: vec![Waterfall {
-                title: name.to_owned(),
-                exchanges: vec![waterfall::Exchange::default()],
-                ..Waterfall::default()
-            }],
-            facts: vec![fact.clone()],
-            scenario: Some(name.to_owned()),
-            sentences: vec![name.to_owned()],
-            chart: Some(Chart {
-                against: name.to_owned(),
-                senders: vec![chart::Sender {
-                    name: name.to_owned(),
-                    verdict: name.to_owned(),
-                    ..Default::default()
-                }],
-            }),
-            summary: Some(table.clone()),
-            runs: table,
-        }],
-        runs: vec![Run { name: name.to_owned(), facts: vec![fact], trace }],
+        experiments: vec![experiment(name)],
+        runs: vec![Run { name: name.to_owned(), facts, trace: trace(name) }],
     }
 }
 
