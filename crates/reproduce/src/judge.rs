@@ -22,7 +22,7 @@ pub enum Judged {
     DoesNotHold,
     /// The interval is too wide for a decision.
     Undecided,
-    /// The paper's number varies so much between repetitions that an effect of zero would also meet it.
+    /// The paper's number varies between repetitions, and an effect of zero would also meet it.
     NotTestable,
 }
 

@@ -7,8 +7,8 @@ use super::tcp::{CWR, FIN, Headers, PSH, RST, SYN, URG, be16};
 /// same packets.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The first `count` packets wait. All further packets are buffers for reuse. Of the second and later
-    /// packets only the data is written, so joining does not copy packets.
+    /// The first `count` packets wait. All further packets are buffers for reuse. The headers of the second
+    /// and later packets are not written, so joining does not copy packets.
     packets: Vec<Vec<u8>>,
     count: usize,
     contents: Contents,

@@ -172,8 +172,8 @@ pub(super) fn increase_before_congestion(runs: &[Observed]) -> Found {
     (shown, Judged::considerably(&mean(&rise)))
 }
 
-/// Judges the share by which the mean round-trip time exceeds the minimum. The mean is that of all round-trip
-/// times. Those before radio losses would have the same mean, because random losses do not depend on the
+/// Judges the share by which the mean round-trip time exceeds the minimum. The mean is over all round-trip
+/// times. The times before radio losses would have the same mean, because random losses do not depend on the
 /// round-trip time.
 pub(super) fn increase_over_minimum(runs: &[Observed]) -> Found {
     let rise = known(runs, |run| Some(run.mean - 1.0));
