@@ -113,7 +113,7 @@ impl Lifecycle {
         self.is_orphaned
     }
 
-    /// Records that Linux releases the socket. Returns false if it already has.
+    /// Records that Linux releases the socket. Returns false if the socket was released before.
     pub(super) fn release(&mut self) -> bool {
         !std::mem::replace(&mut self.is_released, true)
     }

@@ -513,8 +513,8 @@ impl Sockets {
         Ok(Report::New(errno(error)))
     }
 
-    /// Returns the connection of a socket after its handshake. Fails with EAGAIN before, and with
-    /// `unconnected` without a connection.
+    /// Returns the connection of a socket after its handshake. Fails with EAGAIN before the handshake, and
+    /// with `unconnected` if the socket has no connection.
     fn ready_connection(&mut self, fd: Fd, unconnected: Errno) -> Result<ConnId, Errno> {
         let socket = self.socket_of(fd)?;
         match socket.role {

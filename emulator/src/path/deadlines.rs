@@ -10,7 +10,8 @@ pub(super) struct Deadlines {
     /// The deadline of each stage, or `NEVER`. The whole list is scanned at each event, and plain numbers
     /// compare faster than options.
     of: Vec<Instant>,
-    /// The deadline that each stage asks for. A deadline in `of` is the earliest of it and `departures`.
+    /// The deadline that each stage asks for. `of` has the earlier of this deadline and the stage's
+    /// departures.
     own: Vec<Instant>,
     /// For each stage, the next departure from the chains that end there, by direction.
     departures: Vec<PerDirection<Instant>>,

@@ -29,7 +29,7 @@ use super::aimd::exit_window;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::{Ack, View};
 
-/// k: a loss is congestion if more segments of a window than this queue.
+/// k: a loss is congestion if more than this number of segments of a window queue.
 const K: f64 = 1.0;
 
 #[derive(Debug, Default)]
