@@ -8,7 +8,7 @@ use super::pdcp_receiver::PdcpReceiver;
 use super::rlc_entity::RlcEntity;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::pdcp::transmitter::Transmitter;
-use crate::rlc::ledger::Ledger;
+use crate::rlc::ledger::{Ledger, refusal};
 use crate::rlc::service::{Event, Pdu, PduKind, Sdu};
 use crate::stage::{DropReason, Event as PacketEvent, Outbox};
 use crate::stages::queue::Queue;
@@ -134,12 +134,7 @@ impl Bearer {
         let DirectionState { queue, ledger, counters, .. } = &mut self.directions[direction];
         counters.packets += 1;
         counters.bytes += packet.len() as u64;
-        let refused = match packet.len() {
-            0 => Some(DropReason::Malformed),
-            1..=MAX_SDU => None,
-            _ => Some(DropReason::TooLong),
-        };
-        if let Some(why) = refused {
+        if let Some(why) = refusal(packet.len(), MAX_SDU) {
             counters.refused += 1;
             out.drop(packet, why);
             return;

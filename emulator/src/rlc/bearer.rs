@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use super::config::{DirectionConfig, RlcConfig};
 use super::incidents::ReportedState;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, refusal};
 use super::rrc::{Readiness, Rrc};
 use super::switching::RateSwitch;
 use super::transport_channel::TransportChannel;
@@ -334,12 +334,7 @@ impl Stage for Bearer {
         let DirectionState { queue, ledger, counters, .. } = &mut self.directions[direction];
         counters.packets += 1;
         counters.bytes += packet.len() as u64;
-        let refused = match packet.len() {
-            0 => Some(DropReason::Malformed),
-            1..=MAX_SDU => None,
-            _ => Some(DropReason::TooLong),
-        };
-        if let Some(why) = refused {
+        if let Some(why) = refusal(packet.len(), MAX_SDU) {
             counters.refused += 1;
             out.drop(packet, why);
             return;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use airwire::time::Instant;
 
 use crate::packet::Packet;
+use crate::stage::DropReason;
 use crate::stages::queue::Bounds;
 
 #[derive(Default)]
@@ -27,6 +28,15 @@ pub(crate) struct Ledger {
 struct Entry {
     packet: Packet,
     since: Instant,
+}
+
+/// The reason to refuse a packet as an SDU of at most `max` bytes.
+pub(crate) fn refusal(length: usize, max: usize) -> Option<DropReason> {
+    match length {
+        0 => Some(DropReason::Malformed),
+        _ if length > max => Some(DropReason::TooLong),
+        _ => None,
+    }
 }
 
 impl Ledger {
@@ -171,6 +181,12 @@ mod tests {
             assert_eq!(ledger.submit(Instant::ZERO, packet(id as u64, bytes)), id as u64);
         }
         ledger
+    }
+
+    #[test]
+    fn empty_and_longer_packets_are_refused() {
+        let reasons = [0, 1, 9_000, 9_001].map(|length| refusal(length, 9_000));
+        assert_eq!(reasons, [Some(DropReason::Malformed), None, None, Some(DropReason::TooLong)]);
     }
 
     #[test]
