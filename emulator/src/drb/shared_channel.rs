@@ -20,7 +20,6 @@ pub(super) struct SharedChannel {
     direction: Direction,
     harq: Harq<TransportBlock>,
     in_flight: InFlight<TransportBlock>,
-    in_flight_octets: u64,
     errors: BlockErrorProcess,
     /// Random numbers for the errors of retransmissions and of feedback.
     draws: Stream,
@@ -79,7 +78,6 @@ impl SharedChannel {
             direction,
             harq: Harq::new(settings.harq),
             in_flight: InFlight::default(),
-            in_flight_octets: 0,
             errors: BlockErrorProcess::new(settings.bler.clone(), seed, stream),
             draws: Stream::new(seed, &format!("{stream}/harq")),
             retx_bler: settings.retx_bler,
@@ -134,7 +132,6 @@ impl SharedChannel {
         if let Some(grants) = &mut self.grants {
             grants.reset();
         }
-        self.in_flight_octets = 0;
         let lost: Vec<u64> =
             self.harq.reset().chain(self.in_flight.clear()).map(|block| block.number).collect();
         lost.into_iter()
@@ -159,7 +156,7 @@ impl SharedChannel {
     }
 
     pub(super) fn in_flight_octets(&self) -> u64 {
-        self.in_flight_octets
+        self.in_flight.memory()
     }
 
     pub(super) fn next_arrival(&self) -> Option<Instant> {
@@ -167,9 +164,7 @@ impl SharedChannel {
     }
 
     pub(super) fn take_arrival(&mut self, now: Instant) -> Option<TransportBlock> {
-        let block = self.in_flight.take(now)?;
-        self.in_flight_octets -= block.octets();
-        Some(block)
+        self.in_flight.take(now)
     }
 
     /// Start of the next slot, at `now` or later, that the bearers may use. `buffered` is the number of
@@ -283,8 +278,7 @@ impl SharedChannel {
                 if let Some((grants, report)) = self.grants.as_mut().zip(block.report) {
                     grants.report_decoded(now, report);
                 }
-                self.in_flight_octets += block.octets();
-                self.in_flight.launch(now + grid.slot() + self.delay, block);
+                self.in_flight.launch(now + grid.slot() + self.delay, block.octets(), block);
                 Decision::Arrives
             }
             Outcome::Lost(block) => {

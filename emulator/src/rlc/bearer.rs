@@ -133,8 +133,8 @@ impl Bearer {
 
     /// Hands the blocks that arrive in `direction` at `now` to the receiving entity.
     fn receive_blocks(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
-        while let Some(arrival) = self.directions[direction].channel.take_arrival(now) {
-            for block in &arrival.blocks {
+        while let Some(blocks) = self.directions[direction].channel.take_arrival(now) {
+            for block in &blocks {
                 self.entities[direction.reversed()].handle_pdu(now, block);
             }
             self.handle_entity_results(now, out);

@@ -19,6 +19,7 @@ use super::bearer::Bearer;
 use super::config::RlcConfig;
 use super::umts::hs::TTI;
 use super::umts::hs::config::{HsdpaConfig, OthersConfig};
+use crate::mac::grid::{Grid, Pattern, Slot};
 use crate::mac::scheduler::Scheduler;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::Invalid;
@@ -33,8 +34,9 @@ pub struct Cell {
     own: Bearer,
     others: Vec<OtherMobile>,
     scheduler: Scheduler,
-    /// Number of the first TTI that has not begun.
-    next_tti: u64,
+    grid: Grid,
+    /// End of the last TTI that was assigned.
+    unassigned_from: Instant,
     deadline: Option<Instant>,
     /// Memory of the other mobiles' packets, as last counted.
     others_memory: u64,
@@ -86,7 +88,8 @@ impl Cell {
             others: others.collect::<Result<_, _>>()?,
             scheduler: Scheduler::new(1 + mobiles as usize),
             hsdpa: hsdpa.clone(),
-            next_tti: 0,
+            grid: Grid::new(TTI, Pattern::fdd()),
+            unassigned_from: Instant::ZERO,
             deadline: None,
             others_memory: 0,
         };
@@ -103,14 +106,18 @@ impl Cell {
         std::iter::once(&self.own).chain(self.others.iter().map(|other| &other.bearer))
     }
 
+    /// The first unassigned TTI that begins at or after `at`.
+    fn next_tti(&self, at: Instant) -> Slot {
+        self.grid.next(Direction::Down, at.max(self.unassigned_from))
+    }
+
     /// Assigns the TTI that begins at `now` to a mobile, if a mobile can use it.
     fn transmit(&mut self, now: Instant, out: &mut Outbox) {
-        self.next_tti = self.next_tti.max(tti_from(now));
-        let tti = self.next_tti;
-        if tti_start(tti) > now {
+        let Slot { number: tti, start } = self.next_tti(now);
+        if start > now {
             return;
         }
-        self.next_tti += 1;
+        self.unassigned_from = start + TTI;
         let bits = |octets: usize| 8.0 * octets as f64;
         let sendable = self.bearers().map(|bearer| bearer.sendable_octets(now)).enumerate();
         let sendable = sendable.filter_map(|(mobile, octets)| Some((mobile, bits(octets?))));
@@ -124,22 +131,12 @@ impl Cell {
     }
 
     fn compute_deadline(&mut self, now: Instant) {
-        self.next_tti = self.next_tti.max(tti_from(now));
         let ttis = self.bearers().filter_map(Bearer::earliest_tti);
-        let ttis = ttis.map(|at| tti_start(tti_from(at).max(self.next_tti)));
+        let ttis = ttis.map(|at| self.next_tti(at.max(now)).start);
         let bearers = self.bearers().filter_map(Bearer::next_deadline);
         let sources = self.others.iter().filter_map(|other| other.source.next_deadline());
         self.deadline = ttis.chain(bearers).chain(sources).min();
     }
-}
-
-fn tti_start(tti: u64) -> Instant {
-    Instant::ZERO + TTI * tti
-}
-
-/// Number of the first TTI that begins at or after `at`.
-fn tti_from(at: Instant) -> u64 {
-    (at - Instant::ZERO).as_nanos().div_ceil(TTI.as_nanos())
 }
 
 impl OtherMobile {

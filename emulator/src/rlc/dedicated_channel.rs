@@ -1,15 +1,15 @@
 //! A dedicated transport channel, with its TTI grid, its transport formats and the blocks in flight.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use airwire::time::{Duration, Instant};
 
 use super::block_errors::BlockErrorProcess;
 use super::config::{ChannelConfig, Counts};
-use super::transport_channel::{Arrival, BlockCounters};
+use super::transport_channel::BlockCounters;
 use super::umts::capacity::{OneBlockFewer, block_memory};
 use super::umts::dch::Dch;
+use crate::mac::in_flight::InFlight;
 
 pub(super) struct DedicatedChannel {
     config: ChannelConfig,
@@ -20,9 +20,8 @@ pub(super) struct DedicatedChannel {
     errors: BlockErrorProcess,
     /// Number of the first TTI that has not begun.
     next_tti: u64,
-    arrivals: VecDeque<Arrival>,
-    /// Memory of the blocks in flight, in bytes.
-    in_flight: u64,
+    /// The undamaged blocks of each TTI.
+    in_flight: InFlight<Vec<Arc<[u8]>>>,
     /// End of the last outage that affected a TTI.
     last_outage: Option<Instant>,
     pub(super) counters: BlockCounters,
@@ -46,12 +45,6 @@ impl Formats {
     }
 }
 
-impl Arrival {
-    fn memory(&self) -> u64 {
-        self.blocks.iter().map(|block| block_memory(block.len())).sum()
-    }
-}
-
 impl DedicatedChannel {
     pub(super) fn new(config: &ChannelConfig, seed: u64, name: &str) -> Self {
         Self {
@@ -60,8 +53,7 @@ impl DedicatedChannel {
             tti_end: Instant::ZERO,
             errors: BlockErrorProcess::new(config.errors.clone(), seed, name),
             next_tti: 0,
-            arrivals: VecDeque::new(),
-            in_flight: 0,
+            in_flight: InFlight::default(),
             last_outage: None,
             counters: BlockCounters::default(),
         }
@@ -186,34 +178,27 @@ impl DedicatedChannel {
         self.counters.blocks += count as u64;
         self.counters.lost += (count - undamaged.len()) as u64;
         self.counters.lost_in_outage += if outage.is_some() { count as u64 } else { 0 };
-        // TTIs arrive in order, even if the delay was shortened while blocks were in flight.
-        let at = self.tti_end + self.config.delay;
-        let at = self.arrivals.back().map_or(at, |last| at.max(last.at));
-        let arrival = Arrival { at, blocks: undamaged };
-        self.in_flight += arrival.memory();
-        self.arrivals.push_back(arrival);
+        let memory = undamaged.iter().map(|block| block_memory(block.len())).sum();
+        self.in_flight.launch_in_order(self.tti_end + self.config.delay, memory, undamaged);
         let new = outage.filter(|_| outage != self.last_outage);
         self.last_outage = outage.or(self.last_outage);
         new
     }
 
     pub(super) fn clear(&mut self) {
-        self.arrivals.clear();
-        self.in_flight = 0;
+        self.in_flight = InFlight::default();
     }
 
     pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight
+        self.in_flight.memory()
     }
 
     pub(super) fn next_arrival(&self) -> Option<Instant> {
-        self.arrivals.front().map(|arrival| arrival.at)
+        self.in_flight.next_arrival()
     }
 
-    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<Arrival> {
-        let arrival = self.arrivals.pop_front_if(|arrival| arrival.at <= now)?;
-        self.in_flight -= arrival.memory();
-        Some(arrival)
+    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<Vec<Arc<[u8]>>> {
+        self.in_flight.take(now)
     }
 }
 
@@ -260,10 +245,9 @@ mod tests {
             &ChannelConfig { delay: Duration::ZERO, ..ChannelConfig::downlink_384() },
         );
         channel.transmit(vec![[2]], |_, _| {}, |bytes| bytes.into());
-        let arrivals: Vec<_> = std::iter::from_fn(|| channel.take_arrival(Instant::from_millis(50)))
-            .map(|arrival| (arrival.at, arrival.blocks))
-            .collect();
         let at = Instant::from_millis(50);
+        let arrival = || channel.next_arrival().zip(channel.take_arrival(at));
+        let arrivals: Vec<_> = std::iter::from_fn(arrival).collect();
         assert_eq!(arrivals, [(at, vec![Arc::from([1])]), (at, vec![Arc::from([2])])]);
     }
 }

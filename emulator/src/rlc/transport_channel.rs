@@ -17,13 +17,6 @@ pub(super) enum TransportChannel {
     Shared(Box<Link>),
 }
 
-/// The undamaged blocks of one TTI, and the time at which they arrive.
-pub(super) struct Arrival {
-    pub(super) at: Instant,
-    /// In the order of transmission.
-    pub(super) blocks: Vec<Arc<[u8]>>,
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BlockCounters {
     pub(super) ttis: u64,
@@ -90,8 +83,8 @@ impl TransportChannel {
         }
     }
 
-    /// Returns the next blocks that have arrived by `now`.
-    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<Arrival> {
+    /// Returns the undamaged blocks of the next TTI that has arrived by `now`, in the order of transmission.
+    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<Vec<Arc<[u8]>>> {
         match self {
             Self::Dedicated(channel) => channel.take_arrival(now),
             Self::Shared(link) => link.take_arrival(now),

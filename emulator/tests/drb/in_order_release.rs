@@ -38,12 +38,12 @@ impl Downlink {
             true if self.draws.chance(1e-3) => Reception::NackReadAsAck,
             true => Reception::Nack,
         };
-        match self.harq.transmit(now, block, reception) {
-            Outcome::Decoded(number) => self.in_flight.launch(now + self.slot, number),
+        match harq.transmit(now, block, reception) {
+            Outcome::Decoded(number) => in_flight.launch(now + slot, 0, number),
             Outcome::Retransmits => {}
             Outcome::Lost(number) => {
-                let recovery = Duration::from_secs_f64(0.040 + 0.020 * self.draws.unit());
-                self.in_flight.launch(now + self.slot + recovery, number);
+                let recovery = Duration::from_secs_f64(0.040 + 0.020 * draws.unit());
+                in_flight.launch(now + slot + recovery, 0, number);
             }
         }
     }

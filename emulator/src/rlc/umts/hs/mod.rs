@@ -21,7 +21,7 @@ mod segmentation;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant, earlier};
@@ -37,7 +37,7 @@ use segmentation::{Content, Reassembler, Segmenter};
 use super::capacity::Room;
 use super::entity::Outgoing;
 use crate::fading::ratio;
-use crate::rlc::transport_channel::Arrival;
+use crate::mac::in_flight::InFlight;
 
 /// TTI of an HS-DSCH.
 pub(in crate::rlc) const TTI: Duration = Duration::from_millis(2);
@@ -53,21 +53,13 @@ pub(in crate::rlc) struct Link {
     harq: Harq<Content>,
     /// Number of the next new block.
     next_number: u64,
-    /// Undamaged blocks in flight, in the order of their arrival.
-    in_flight: VecDeque<BlockInFlight>,
-    /// Memory of `in_flight`, in bytes.
-    in_flight_memory: u64,
+    /// Undamaged blocks in flight, with their numbers.
+    in_flight: InFlight<(u64, Content)>,
     reordering: Reordering<(u64, Content)>,
     reassembler: Reassembler,
     /// The last TTI that this link has used.
     last: Option<Instant>,
     pub(in crate::rlc) counters: Counters,
-}
-
-struct BlockInFlight {
-    at: Instant,
-    number: u64,
-    content: Content,
 }
 
 /// A block that is about to be transmitted.
@@ -112,8 +104,7 @@ impl Link {
             segmenter: Segmenter::new(framing),
             harq: Harq::new(config.processes),
             next_number: 0,
-            in_flight: VecDeque::new(),
-            in_flight_memory: 0,
+            in_flight: InFlight::default(),
             reordering: Reordering::new(config.window, config.t1),
             reassembler: Reassembler::default(),
             last: None,
@@ -218,11 +209,9 @@ impl Link {
         match outcome {
             TransmissionResult::Arrives(block) => {
                 self.segmenter.decide(&block.content, false, decided);
-                // Blocks arrive in order, even if the delay was shortened while blocks were in flight.
+                let memory = block.content.memory();
                 let at = now + TTI + self.delay;
-                let at = self.in_flight.back().map_or(at, |last| at.max(last.at));
-                self.in_flight_memory += block.content.memory();
-                self.in_flight.push_back(BlockInFlight { at, number: block.number, content: block.content });
+                self.in_flight.launch_in_order(at, memory, (block.number, block.content));
             }
             TransmissionResult::Lost(block) => {
                 self.counters.lost += 1;
@@ -244,8 +233,7 @@ impl Link {
 
     /// Drops the blocks in flight. Both ends of MAC-hs are reset (§11.6.2.5).
     pub(in crate::rlc) fn clear(&mut self) {
-        self.in_flight.clear();
-        self.in_flight_memory = 0;
+        self.in_flight = InFlight::default();
         self.segmenter.reset();
         self.reassembler.reset();
         self.harq.reset();
@@ -256,31 +244,28 @@ impl Link {
     /// Memory of the undamaged blocks in flight, in bytes. The windows of HARQ and of the reordering queue
     /// bound all other blocks.
     pub(in crate::rlc) fn in_flight(&self) -> u64 {
-        self.in_flight_memory
+        self.in_flight.memory()
     }
 
     /// Next time at which blocks may leave the reordering queue.
     pub(in crate::rlc) fn next_arrival(&self) -> Option<Instant> {
-        earlier(self.in_flight.front().map(|block| block.at), self.reordering.next_deadline())
+        earlier(self.in_flight.next_arrival(), self.reordering.next_deadline())
     }
 
     /// Returns the PDUs that leave the reordering queue at `now`, or `None` if there are no more. A block
     /// that arrives when T1 expires is still in time.
-    pub(in crate::rlc) fn take_arrival(&mut self, now: Instant) -> Option<Arrival> {
+    pub(in crate::rlc) fn take_arrival(&mut self, now: Instant) -> Option<Vec<Arc<[u8]>>> {
         let at = self.next_arrival().filter(|at| *at <= now)?;
         let mut blocks = Vec::new();
-        match self.in_flight.pop_front_if(|block| block.at == at) {
-            Some(BlockInFlight { number, content, .. }) => {
-                self.in_flight_memory -= content.memory();
-                self.reordering.receive(at, Tsn::of(number), (number, content), &mut blocks);
-            }
+        match self.in_flight.take(at) {
+            Some(block) => self.reordering.receive(at, Tsn::of(block.0), block, &mut blocks),
             None => self.reordering.handle_deadline(at, &mut blocks),
         }
         let mut pdus = Vec::new();
         for (number, content) in blocks {
             self.reassembler.receive(number, content, &mut pdus);
         }
-        Some(Arrival { at, blocks: pdus })
+        Some(pdus)
     }
 
     /// Statistics of the link.
