@@ -54,7 +54,7 @@ impl InMemory {
 impl Tap for InMemory {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
         self.0.extend(packet_header(std::time::Duration::from_nanos(at.as_nanos()), packet));
-        self.0.extend_from_slice(packet);
+        self.0.extend_from_slice(captured(packet));
     }
 }
 
@@ -71,7 +71,8 @@ pub struct Capture {
 /// Magic number of pcap files with nanosecond timestamps.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: [u16; 2] = [2, 4];
-/// Longer than any packet. tcpdump refuses a larger number.
+/// Longer than any packet except transport blocks of more than four layers, which are cut. tcpdump refuses a
+/// larger number.
 const SNAPLEN: u32 = 262_144;
 const LINKTYPE_RAW: u32 = 101;
 
@@ -86,17 +87,21 @@ fn file_header() -> [u8; 24] {
     header
 }
 
+/// The bytes of a packet that a file contains.
+fn captured(packet: &[u8]) -> &[u8] {
+    &packet[..packet.len().min(SNAPLEN as usize)]
+}
+
 /// Builds the header of a packet record. `wall` is the time since 1970.
 fn packet_header(wall: std::time::Duration, packet: &[u8]) -> [u8; 16] {
-    // No overflow: an IP packet has at most 65575 bytes (an IPv6 header and its 16-bit length).
-    let len = packet.len() as u32;
+    let captured = captured(packet).len() as u32;
     let mut header = [0; 16];
     // The 32-bit seconds last until 2106. Readers that use a signed number, such as libpcap 1.10, stop at
     // 2038.
     header[..4].copy_from_slice(&(wall.as_secs() as u32).to_ne_bytes());
     header[4..8].copy_from_slice(&wall.subsec_nanos().to_ne_bytes());
-    header[8..12].copy_from_slice(&len.to_ne_bytes());
-    header[12..].copy_from_slice(&len.to_ne_bytes());
+    header[8..12].copy_from_slice(&captured.to_ne_bytes());
+    header[12..].copy_from_slice(&(packet.len() as u32).to_ne_bytes());
     header
 }
 
@@ -115,7 +120,7 @@ impl Capture {
     pub fn write(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
         let wall = self.zero + std::time::Duration::from_nanos(at.as_nanos());
         self.output.write(&packet_header(wall, packet))?;
-        self.output.write(packet)
+        self.output.write(captured(packet))
     }
 
     /// Flushes the buffer, and reports the first failure of the [`Tap`].
@@ -152,6 +157,15 @@ mod tests {
 
     fn temporary(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("airlink-{}-{name}", std::process::id()))
+    }
+
+    #[test]
+    fn packet_longer_than_snaplen_is_cut() {
+        let mut capture = InMemory::default();
+        capture.packet(Instant::ZERO, &[0x60; 300_000]);
+        let file = capture.into_octets();
+        assert_eq!(file.len(), 24 + 16 + SNAPLEN as usize);
+        assert_eq!(file[32..40], [SNAPLEN.to_ne_bytes(), 300_000_u32.to_ne_bytes()].concat());
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub use crate::memory::{DEFAULT_MEMORY, OutOfMemory};
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::Settings;
 use crate::stage::{
-    Event, Incident, Outbox, RadioOutcome, RadioPdu, ReconfigureError, Record, Recording, Stage,
+    Event, Incident, Outbox, RadioLayer, RadioOutcome, RadioPdu, ReconfigureError, Record, Recording, Stage,
 };
 use crate::totals::Accounts;
 pub use crate::totals::Totals;
@@ -279,9 +279,10 @@ impl Path {
         self.out.take_incidents()
     }
 
-    /// Starts the recording of radio PDUs for [`take_pdus`](Self::take_pdus).
-    pub fn record_radio(&mut self) {
-        self.out.record_radio();
+    /// Starts the recording of the radio PDUs of a layer for [`take_pdus`](Self::take_pdus). A UMTS stage
+    /// records RLC for any layer.
+    pub fn record_radio(&mut self, layer: RadioLayer) {
+        self.out.record_radio(layer);
     }
 
     /// Returns the radio PDUs of all stages since the last call, in order of transmission.

@@ -424,6 +424,57 @@ pub enum Technology {
         /// Size of a sequence number in bits: 6 or 12.
         sn: u8,
     },
+    /// MAC of LTE (TS 36.321): a transport block.
+    LteMac(BlockContext),
+    /// MAC of NR (TS 38.321): a transport block.
+    NrMac(BlockContext),
+    /// PDCP of LTE (TS 36.323).
+    LtePdcp {
+        /// Size of a sequence number in bits: 12, 15 or 18.
+        sn: u8,
+    },
+    /// PDCP of NR (TS 38.323).
+    NrPdcp {
+        /// Size of a sequence number in bits: 12 or 18.
+        sn: u8,
+    },
+}
+
+/// The slot and the HARQ process of a transport block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockContext {
+    /// Whether the cell separates the directions by time (TDD).
+    pub is_tdd: bool,
+    /// Number of the frame, modulo 1024.
+    pub frame: u16,
+    /// Number of the slot in its frame.
+    pub slot: u16,
+    /// HARQ process.
+    pub process: usize,
+}
+
+/// A protocol layer of LTE and NR whose PDUs are recorded. UMTS has only RLC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
+pub enum RadioLayer {
+    /// Transport blocks, with each of their HARQ transmissions
+    Mac,
+    /// RLC PDUs, in the order of their first transmission
+    #[default]
+    Rlc,
+    /// PDCP PDUs, in the order in which RLC delivers them
+    Pdcp,
+}
+
+impl Technology {
+    /// The layer of the PDU.
+    pub fn layer(self) -> RadioLayer {
+        match self {
+            Self::LteMac(_) | Self::NrMac(_) => RadioLayer::Mac,
+            Self::LtePdcp { .. } | Self::NrPdcp { .. } => RadioLayer::Pdcp,
+            _ => RadioLayer::Rlc,
+        }
+    }
 }
 
 /// A radio PDU at the moment of its transmission, whether or not it arrives.
@@ -446,7 +497,7 @@ pub struct RadioPdu {
     pub epoch: u32,
     /// Whether the channel damages this transmission.
     pub lost: bool,
-    /// LTE and NR: when the PDU arrives, if it does. HARQ makes this time differ between PDUs.
+    /// RLC of LTE and NR: when the PDU arrives, if it does. HARQ makes this time differ between PDUs.
     pub arrival: Option<Instant>,
     /// Number of this transmission of the PDU. The first is 1.
     pub transmission: u32,
@@ -455,8 +506,8 @@ pub struct RadioPdu {
 }
 
 impl RadioPdu {
-    /// The sequence number of a data PDU. `None`: a control PDU, whose D/C field is 0, or a PDU of NR's UM with a
-    /// whole SDU.
+    /// The sequence number of an RLC data PDU. `None`: another layer, a control PDU, whose D/C field is 0, or a
+    /// PDU of NR's UM with a whole SDU.
     pub fn sequence_number(&self) -> Option<u32> {
         let &[first, second, ..] = &*self.bytes else { return None };
         let third = u32::from(self.bytes.get(2).copied().unwrap_or_default());
@@ -478,6 +529,8 @@ impl RadioPdu {
             Technology::NrUm { .. } if first & 0xc0 == 0 => None,
             Technology::NrUm { sn: 6 } => Some(first & 0x3f),
             Technology::NrUm { .. } => Some((first & 0x0f) << 8 | second),
+            Technology::LteMac(_) | Technology::NrMac(_) => None,
+            Technology::LtePdcp { .. } | Technology::NrPdcp { .. } => None,
         }
     }
 }

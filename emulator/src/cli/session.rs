@@ -64,7 +64,8 @@ impl ScenarioArgs {
         }
         let seed = self.seed.unwrap_or(scenario.seed);
         let recording = files.recording().max(Log::recording());
-        let mut path = scenario.build(Some(seed), recording, files.radio())?;
+        let mut path = scenario.build(Some(seed), recording, false)?;
+        files.radio().for_each(|layer| path.record_radio(layer));
         path.limit_memory(self.memory.as_bytes());
         Ok(Emulation { scenario, seed, path })
     }

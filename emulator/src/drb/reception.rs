@@ -106,6 +106,7 @@ impl Bearer {
         by: DeliveredBy,
         out: &mut Outbox,
     ) {
+        self.record_pdcp(now, direction, &pdu, out);
         let format = self.settings.directions[direction].pdcp.format;
         let by = if self.is_unacknowledged() { DeliveredBy::Unacknowledged } else { by };
         match decode(format, &pdu) {

@@ -44,6 +44,8 @@ pub(super) struct SharedChannel {
 /// A transport block.
 pub(super) struct TransportBlock {
     pub(super) number: u64,
+    /// Octets, including MAC subheaders and padding.
+    pub(super) size: usize,
     /// The PDUs of each bearer, in the order of their priority.
     pub(super) pdus: Vec<Vec<Pdu>>,
     report: Option<Report>,
@@ -261,10 +263,10 @@ impl SharedChannel {
         let report = grants.map(|(grants, grant)| grants.use_grant(grant, buffered));
         let number = self.next_block;
         self.next_block += 1;
-        let block = TransportBlock { number, pdus, report };
+        let block = TransportBlock { number, size: permission.octets, pdus, report };
         self.capacity += permission.octets as u64;
         self.used += block.octets();
-        Block::new(block)
+        self.harq.start(block)
     }
 
     /// Transmits a block in this slot. A retransmission has the size of the first transmission. In a special

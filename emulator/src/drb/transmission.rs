@@ -11,7 +11,7 @@ use crate::mac::harq::Block;
 use crate::packet::Direction;
 use crate::rlc::lte;
 use crate::rlc::service::{Pdu, PduKind};
-use crate::stage::Outbox;
+use crate::stage::{Outbox, RadioLayer, RadioPdu};
 
 impl Drb {
     /// Octets that wait and may be transmitted.
@@ -106,7 +106,7 @@ impl Drb {
         let epoch = self.epoch();
         let Channel { shared, radio_log, .. } = &mut self.channels[direction];
         let block = shared.build(permission, pdus, buffered);
-        if out.records_radio() {
+        if out.records_radio(RadioLayer::Rlc) {
             radio_log.record(&block.content, now, direction, epoch, &self.bearers);
         }
         Some(block)
@@ -124,8 +124,15 @@ impl Drb {
                 bearer.note_retransmission(direction, pdus, block.transmissions + 1, out);
             }
         }
+        let record =
+            out.records_radio(RadioLayer::Mac).then(|| self.record_transmission(slot, direction, &block));
         let Channel { shared, radio_log, .. } = &mut self.channels[direction];
-        if let Decision::Lost(block) = shared.transmit(slot, &self.grid, block) {
+        let decision = shared.transmit(slot, &self.grid, block);
+        if let Some(record) = record {
+            let lost = !matches!(decision, Decision::Arrives);
+            out.radio(|at, stage| RadioPdu { at, stage, lost, ..record });
+        }
+        if let Decision::Lost(block) = decision {
             radio_log.decide(block.number, Outcome::Lost, out);
             for (bearer, pdus) in self.bearers.iter_mut().zip(&block.pdus) {
                 bearer.lose(direction, pdus, out);

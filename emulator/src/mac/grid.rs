@@ -10,8 +10,9 @@ use crate::packet::Direction;
 
 /// Symbols of a slot.
 pub const SYMBOLS: usize = 14;
-/// Downlink symbols of a special slot. The other symbols are the guard period, and uplink symbols without
-/// data.
+/// Length of a frame.
+const FRAME: Duration = Duration::from_millis(10);
+/// Downlink symbols of a special slot. The others are the guard period, and uplink symbols too few for data.
 pub const SPECIAL_DOWN: usize = 10;
 
 /// A TDD pattern such as `DDDSU`, or `D` for FDD, where both directions can use every slot.
@@ -133,6 +134,17 @@ impl Grid {
         self.slot
     }
 
+    /// Whether the directions use different slots (TDD).
+    pub fn is_tdd(&self) -> bool {
+        !self.pattern.is_fdd()
+    }
+
+    /// The number of the slot's frame modulo 1024 (SFN), and the number of the slot in its frame.
+    pub fn position(&self, slot: Slot) -> (u16, u16) {
+        let slots = FRAME.as_nanos() / self.slot.as_nanos();
+        ((slot.number / slots % 1024) as u16, (slot.number % slots) as u16)
+    }
+
     /// The first slot that begins at or after `at` and carries data of this direction.
     pub fn next(&self, direction: Direction, at: Instant) -> Slot {
         let first = (at - Instant::ZERO).as_nanos().div_ceil(self.slot.as_nanos());
@@ -179,6 +191,13 @@ mod tests {
         ] {
             assert_eq!(grid.next(direction, at(from)), Slot { number: slot, start: at(start) });
         }
+    }
+
+    #[test]
+    fn frames_have_ten_milliseconds() {
+        let grid = grid("DDDSU");
+        let position = |micros| grid.position(grid.next(Direction::Down, at(micros)));
+        assert_eq!([0, 9_500, 10_000, 10_240_500].map(position), [(0, 0), (1, 0), (1, 0), (0, 1)]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! The round trip is the same for all blocks, so queues in order of time are enough.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use airwire::time::{Duration, Instant};
 
@@ -25,13 +25,8 @@ pub struct Block<T> {
     pub content: T,
     /// Number of transmissions so far.
     pub transmissions: u32,
-}
-
-impl<T> Block<T> {
-    /// Creates a block that has not been transmitted.
-    pub fn new(content: T) -> Self {
-        Self { content, transmissions: 0 }
-    }
+    /// Number of the process, from 0.
+    pub process: usize,
 }
 
 /// Effect of the radio channel on a transmission.
@@ -62,8 +57,12 @@ pub struct Harq<T> {
     config: HarqConfig,
     /// Blocks that the receiver could not decode, with the earliest time of their retransmission.
     nacked: VecDeque<(Instant, Block<T>)>,
-    /// Times from which processes are free again.
-    acknowledged: VecDeque<Instant>,
+    /// Processes that await an ACK, and the times from which they are free again.
+    acknowledged: VecDeque<(Instant, usize)>,
+    /// Processes that have been used and are free.
+    free: BTreeSet<usize>,
+    /// Number of processes that have been used.
+    used: usize,
     counters: HarqCounters,
 }
 
@@ -99,6 +98,8 @@ impl<T> Harq<T> {
             config,
             nacked: VecDeque::new(),
             acknowledged: VecDeque::new(),
+            free: BTreeSet::new(),
+            used: 0,
             counters: HarqCounters::default(),
         }
     }
@@ -116,6 +117,8 @@ impl<T> Harq<T> {
     /// Discards all blocks that await retransmission (MAC reset), and returns their contents.
     pub fn reset(&mut self) -> impl Iterator<Item = T> {
         self.acknowledged.clear();
+        self.free.clear();
+        self.used = 0;
         self.nacked.drain(..).map(|(_, block)| block.content)
     }
 
@@ -137,7 +140,7 @@ impl<T> Harq<T> {
             return Some(now);
         }
         // With more than one process too many, after a change of the settings, several must become free.
-        self.acknowledged.get(busy - self.config.processes).map(|at| now.max(*at))
+        self.acknowledged.get(busy - self.config.processes).map(|(at, _)| now.max(*at))
     }
 
     /// Takes the block whose retransmission has been possible for the longest time.
@@ -147,10 +150,21 @@ impl<T> Harq<T> {
 
     /// Releases the processes whose ACKs have arrived.
     pub fn release(&mut self, now: Instant) {
-        while self.acknowledged.pop_front_if(|at| *at <= now).is_some() {}
+        while let Some((_, process)) = self.acknowledged.pop_front_if(|(at, _)| *at <= now) {
+            self.free.insert(process);
+        }
     }
 
-    /// Transmits a new block, or one from [`take_retransmission`](Self::take_retransmission).
+    /// Creates a block in the free process with the lowest number. The caller must transmit it.
+    pub fn start(&mut self, content: T) -> Block<T> {
+        let process = self.free.pop_first().unwrap_or_else(|| {
+            self.used += 1;
+            self.used - 1
+        });
+        Block { content, transmissions: 0, process }
+    }
+
+    /// Transmits a block from [`start`](Self::start) or [`take_retransmission`](Self::take_retransmission).
     pub fn transmit(&mut self, now: Instant, mut block: Block<T>, reception: Reception) -> Outcome<T> {
         let attempt = block.transmissions as usize;
         block.transmissions += 1;
@@ -164,7 +178,7 @@ impl<T> Harq<T> {
             self.nacked.push_back((feedback, block));
             return Outcome::Retransmits;
         }
-        self.acknowledged.push_back(feedback);
+        self.acknowledged.push_back((feedback, block.process));
         match reception {
             Reception::Decoded => Outcome::Decoded(block.content),
             Reception::Nack => {
@@ -191,12 +205,17 @@ mod tests {
         Harq::new(HarqConfig { processes, round_trip: Duration::from_millis(8), transmissions: 3 })
     }
 
+    fn transmit(harq: &mut Harq<u32>, millis: u64, content: u32, reception: Reception) -> Outcome<u32> {
+        let block = harq.start(content);
+        harq.transmit(at(millis), block, reception)
+    }
+
     #[test]
     fn later_blocks_overtake_retransmitted_one() {
         let mut harq = harq(8);
-        assert_eq!(harq.transmit(at(0), Block::new(0), Reception::Nack), Outcome::Retransmits);
+        assert_eq!(transmit(&mut harq, 0, 0, Reception::Nack), Outcome::Retransmits);
         for n in 1..8 {
-            let outcome = harq.transmit(at(n), Block::new(n as u32), Reception::Decoded);
+            let outcome = transmit(&mut harq, n, n as u32, Reception::Decoded);
             assert_eq!(outcome, Outcome::Decoded(n as u32));
         }
         assert_eq!((harq.retransmission_from(), harq.take_retransmission(at(7))), (Some(at(8)), None));
@@ -209,12 +228,12 @@ mod tests {
     #[test]
     fn processes_limit_blocks_in_a_round_trip() {
         let mut harq = harq(2);
-        harq.transmit(at(0), Block::new(0), Reception::Decoded);
-        harq.transmit(at(1), Block::new(1), Reception::Nack);
+        transmit(&mut harq, 0, 0, Reception::Decoded);
+        transmit(&mut harq, 1, 1, Reception::Nack);
         assert_eq!(harq.free_from(at(2)), Some(at(8)));
         harq.release(at(8));
         assert_eq!(harq.free_from(at(8)), Some(at(8)));
-        harq.transmit(at(8), Block::new(2), Reception::Nack);
+        transmit(&mut harq, 8, 2, Reception::Nack);
         assert_eq!(harq.free_from(at(8)), None, "both processes must retransmit");
         assert_eq!(harq.reset().collect::<Vec<_>>(), [1, 2]);
         assert_eq!((harq.free_from(at(9)), harq.retransmission_from()), (Some(at(9)), None));
@@ -223,17 +242,32 @@ mod tests {
     #[test]
     fn block_is_lost_after_last_transmission_or_misread_feedback() {
         let mut harq = harq(4);
-        let mut block = Block::new(0);
+        let mut block = harq.start(0);
         for n in 0..2 {
             assert_eq!(harq.transmit(at(8 * n), block, Reception::Nack), Outcome::Retransmits);
             block = harq.take_retransmission(at(8 * n + 8)).unwrap();
         }
         assert_eq!(harq.transmit(at(16), block, Reception::Nack), Outcome::Lost(0));
-        assert_eq!(harq.transmit(at(17), Block::new(1), Reception::NackReadAsAck), Outcome::Lost(1));
+        assert_eq!(transmit(&mut harq, 17, 1, Reception::NackReadAsAck), Outcome::Lost(1));
         let counters = harq.counters();
         assert_eq!((counters.exhausted, counters.nack_to_ack, counters.failed), (1, 1, 4));
         assert_eq!((counters.blocks(), counters.lost()), (2, 2));
         harq.release(at(30));
         assert_eq!(harq.free_from(at(30)), Some(at(30)));
+    }
+
+    #[test]
+    fn new_block_uses_lowest_free_process() {
+        let mut harq = harq(4);
+        transmit(&mut harq, 0, 0, Reception::Nack);
+        transmit(&mut harq, 1, 1, Reception::Decoded);
+        transmit(&mut harq, 2, 2, Reception::Decoded);
+        assert_eq!(harq.start(3).process, 3);
+        harq.release(at(10));
+        assert_eq!([harq.start(4).process, harq.start(5).process], [1, 2]);
+        let block = harq.take_retransmission(at(10)).unwrap();
+        assert_eq!((block.content, block.process), (0, 0), "a retransmission keeps its process");
+        let _ = harq.reset();
+        assert_eq!(harq.start(6).process, 0);
     }
 }

@@ -4,6 +4,7 @@
 //! - [`grid`] divides time into slots, which the TDD pattern assigns to directions;
 //! - [`transport_block`] computes the size of transport blocks, and [`link_adaptation`] changes it over time;
 //! - [`harq`] retransmits transport blocks, and [`in_flight`] orders them by the time of their arrival;
+//! - [`pdu`] encodes transport blocks for records;
 //! - [`grants`] models scheduling requests, buffer status reports and grants of the uplink;
 //! - [`drx`] models when a terminal with discontinuous reception can be reached;
 //! - [`scheduler`] assigns slots or TTIs to mobiles, and [`other_users`] competes for the downlink.
@@ -17,5 +18,6 @@ pub mod harq;
 pub mod in_flight;
 pub mod link_adaptation;
 pub mod other_users;
+pub mod pdu;
 pub mod scheduler;
 pub mod transport_block;

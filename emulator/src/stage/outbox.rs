@@ -3,7 +3,7 @@
 use airwire::Cause;
 use airwire::time::Instant;
 
-use super::{DropReason, Event, Incident, IncidentKind, RadioPdu, Record, Recording};
+use super::{DropReason, Event, Incident, IncidentKind, RadioLayer, RadioPdu, Record, Recording};
 use crate::memory::Memory;
 use crate::packet::{Content, Direction, Origin, Packet, PacketId};
 use crate::totals::Accounts;
@@ -14,7 +14,8 @@ pub struct Outbox {
     at: Instant,
     stage: Option<usize>,
     recording: Recording,
-    radio: bool,
+    /// The layers whose radio PDUs are recorded.
+    radio: Vec<RadioLayer>,
     pub(crate) leaving: Vec<Packet>,
     records: Vec<Record>,
     pdus: Vec<RadioPdu>,
@@ -39,8 +40,9 @@ struct Spare {
 const SPARE: usize = 256;
 
 impl Outbox {
-    /// Creates an empty outbox. If `radio` is set, radio PDUs are also recorded.
+    /// Creates an empty outbox. If `radio` is set, the radio PDUs of RLC are also recorded.
     pub fn new(recording: Recording, radio: bool) -> Self {
+        let radio = if radio { vec![RadioLayer::Rlc] } else { Vec::new() };
         Self { recording, radio, ..Self::default() }
     }
 
@@ -193,21 +195,21 @@ impl Outbox {
         }
     }
 
-    /// Starts the recording of radio PDUs.
-    pub(crate) fn record_radio(&mut self) {
-        self.radio = true;
+    /// Starts the recording of the radio PDUs of a layer.
+    pub(crate) fn record_radio(&mut self, layer: RadioLayer) {
+        self.radio.push(layer);
     }
 
-    /// Whether radio PDUs are recorded.
-    pub fn records_radio(&self) -> bool {
-        self.radio
+    /// Whether the radio PDUs of this layer of LTE and NR are recorded.
+    pub fn records_radio(&self, layer: RadioLayer) -> bool {
+        self.radio.contains(&layer)
     }
 
-    /// Records a radio PDU, if radio PDUs are recorded. Because building one is expensive, `pdu` is called
+    /// Records a radio PDU, if any radio PDUs are recorded. Because building one is expensive, `pdu` is called
     /// only then. Its arguments are the time and the index of the current stage.
     #[inline]
     pub fn radio(&mut self, pdu: impl FnOnce(Instant, usize) -> RadioPdu) {
-        if self.radio {
+        if !self.radio.is_empty() {
             self.pdus.push(pdu(self.at, self.stage.unwrap_or_default()));
         }
     }

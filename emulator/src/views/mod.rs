@@ -22,7 +22,7 @@ use radio::RadioCapture;
 
 use crate::output::OutputError;
 use crate::path::Path;
-use crate::stage::{Incident, Record, Recording};
+use crate::stage::{Incident, RadioLayer, Record, Recording};
 
 /// Maximum length of lines that people read in a terminal, in characters.
 pub const TERMINAL_WIDTH: usize = 80;
@@ -41,6 +41,19 @@ pub struct Files {
     /// rlc_udp`
     #[cfg_attr(feature = "program", arg(long, value_name = "FILE", help_heading = "Output"))]
     pub radio_pcap: Option<PathBuf>,
+    /// Layer of LTE and NR whose PDUs --radio-pcap writes
+    #[cfg_attr(
+        feature = "program",
+        arg(
+            long,
+            value_name = "LAYER",
+            value_enum,
+            default_value_t,
+            requires = "radio_pcap",
+            help_heading = "Output"
+        )
+    )]
+    pub radio_layer: RadioLayer,
 }
 
 /// Information about a run, for the start of each file.
@@ -87,9 +100,11 @@ impl Files {
         }
     }
 
-    /// Whether these files require radio PDUs.
-    pub fn radio(&self) -> bool {
-        self.radio_pcap.is_some() || self.pcapng.is_some()
+    /// The layers whose radio PDUs these files require.
+    pub fn radio(&self) -> impl Iterator<Item = RadioLayer> {
+        let capture = self.radio_pcap.as_ref().map(|_| self.radio_layer);
+        let comments = self.pcapng.as_ref().map(|_| RadioLayer::Rlc);
+        capture.into_iter().chain(comments)
     }
 }
 
@@ -99,7 +114,11 @@ impl Views {
         Ok(Self {
             events: files.events.as_deref().map(|path| EventLog::create(path, run)).transpose()?,
             pcapng: files.pcapng.as_deref().map(|path| CommentedCapture::create(path, run)).transpose()?,
-            radio: files.radio_pcap.as_deref().map(|path| RadioCapture::create(path, run)).transpose()?,
+            radio: files
+                .radio_pcap
+                .as_deref()
+                .map(|path| RadioCapture::create(path, files.radio_layer, run))
+                .transpose()?,
             ..Self::default()
         })
     }

@@ -7,7 +7,7 @@ use airwire::time::Duration;
 use super::*;
 use crate::packet::{Direction, PacketId};
 use crate::simulate::{Family, sequenced};
-use crate::stage::{DropReason, Event, RadioPdu, Technology};
+use crate::stage::{BlockContext, DropReason, Event, RadioLayer, RadioPdu, Technology};
 
 fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("airlink-views-{}-{name}", std::process::id()))
@@ -115,7 +115,7 @@ fn pcapng_comments_state_packet_outcomes_in_time_order() {
 #[test]
 fn wireshark_decodes_radio_capture_with_valid_checksums() {
     let path = temporary("radio.pcap");
-    let mut capture = RadioCapture::create(&path, &run()).unwrap();
+    let mut capture = RadioCapture::create(&path, RadioLayer::Rlc, &run()).unwrap();
     capture.pdu(&amd(20, 0, 1, true, 0)).unwrap();
     capture.pdu(&RadioPdu { epoch: 0x1002, direction: Direction::Up, ..amd(30, 4095, 3, false, 0) }).unwrap();
     let reset = [0x18, 0x12, 0x34, 0x50].iter().copied().chain([0; 38]).collect();
@@ -145,6 +145,52 @@ fn wireshark_decodes_radio_capture_with_valid_checksums() {
         "0.050000000 0x0001 50000 1 1 1 0x00000001 6 1  2",
     ];
     assert_eq!(shown.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn wireshark_decodes_transport_blocks_longer_than_datagrams() {
+    let path = temporary("blocks.pcap");
+    let mut capture = RadioCapture::create(&path, RadioLayer::Mac, &run()).unwrap();
+    let context = BlockContext { is_tdd: true, frame: 1023, slot: 9, process: 7 };
+    let mut bytes = vec![0; 70_000];
+    bytes[0] = 63;
+    let short = RadioPdu {
+        technology: Technology::NrMac(context),
+        bytes: bytes[..100].into(),
+        epoch: 2,
+        ..amd(20, 0, 1, true, 0)
+    };
+    capture.pdu(&short).unwrap();
+    let long = RadioPdu { bytes: bytes.into(), transmission: 2, lost: false, ..short.clone() };
+    capture.pdu(&long).unwrap();
+    let technology = Technology::LteMac(BlockContext { is_tdd: false, ..context });
+    let lte = RadioPdu { technology, bytes: [31; 50].into(), ..long };
+    capture.pdu(&lte).unwrap();
+    capture.pdu(&RadioPdu { direction: Direction::Up, transmission: 1, ..lte }).unwrap();
+    // Not of this layer.
+    capture.pdu(&RadioPdu { technology: Technology::Nr { sn: 18 }, ..short }).unwrap();
+    // UMTS has only RLC.
+    capture.pdu(&amd(30, 0, 1, false, 0)).unwrap();
+    capture.finish().unwrap();
+
+    let fields = "ipv6.flow udp.srcport udp.checksum.status mac-nr.ueid mac-nr.radio-type mac-nr.direction \
+                  mac-nr.sfn mac-nr.slot mac-nr.harqid mac-lte.ueid mac-lte.radio-type mac-lte.direction \
+                  mac-lte.sfn mac-lte.subframe mac-lte.ul-phy.harq-id mac-lte.dl-phy.harq-id mac-lte.retx-count";
+    let mut args = vec!["--enable-heuristic", "mac_nr_udp", "--enable-heuristic", "mac_lte_udp"];
+    args.extend(["-o", "udp.check_checksum:TRUE", "-T", "fields", "-E", "separator= "]);
+    args.extend(fields.split_whitespace().flat_map(|field| ["-e", field]));
+    let shown = output_of("tshark", &path, &args);
+    std::fs::remove_file(&path).unwrap();
+    let shown: Vec<_> =
+        shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let expected = [
+        "0x000001 50002 1 34 2 1 1023 9 7",
+        "0x000002 50000 1 34 2 1 1023 9 7",
+        "0x000002 50000 1 34 1 1 1023 9 7 1",
+        "0x000001 50000 1 34 1 0 1023 9 7",
+        "50000 1",
+    ];
+    assert_eq!(shown, expected);
 }
 
 #[test]

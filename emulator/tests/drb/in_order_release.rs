@@ -46,6 +46,25 @@ impl Downlink {
                 in_flight.launch(now + slot + recovery, 0, number);
             }
         }
+    };
+    for n in 0..BLOCKS + 1_000 {
+        let now = Instant::ZERO + slot * n;
+        while let Some(at) = in_flight.next_arrival().filter(|at| *at <= now) {
+            let number: u64 = in_flight.take(now).unwrap();
+            receiver.receive(at, Format::Nr18.sn(number), number);
+            while let Some((_, number)) = receiver.poll_pdu() {
+                let earliest = Instant::ZERO + slot * (number + 1);
+                *delays.entry((at - earliest).as_nanos()).or_default() += 1;
+            }
+        }
+        harq.release(now);
+        while let Some(block) = harq.take_retransmission(now) {
+            send(&mut harq, &mut in_flight, now, block);
+        }
+        if n < BLOCKS {
+            let block = harq.start(n);
+            send(&mut harq, &mut in_flight, now, block);
+        }
     }
 }
 

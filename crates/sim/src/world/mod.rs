@@ -21,7 +21,7 @@ use airlink::machine::{Machine, Port, advance, catch_up, drain};
 use airlink::packet::{Direction, PerDirection};
 use airlink::path::{FIXED, MOBILE, Path, Totals};
 use airlink::scenario::Scenario;
-use airlink::stage::Recording;
+use airlink::stage::{RadioLayer, Recording};
 use airtcp::events::Event;
 use airtcp::host::Host;
 use airtcp::recovery::confusion::Confusion;
@@ -205,7 +205,7 @@ impl World {
     /// does not record events.
     pub fn observe(&mut self, observer: impl Observer + Send + 'static) {
         if let Some(watcher) = &mut self.watcher {
-            self.path.record_radio();
+            self.path.record_radio(RadioLayer::Rlc);
             watcher.observe(Box::new(observer));
         }
     }
