@@ -11,6 +11,16 @@ use crate::fading::Fading;
 use crate::maths;
 use crate::rlc::config::BlockErrors;
 
+/// Blocks of a transport channel since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BlockCounters {
+    pub(super) ttis: u64,
+    pub(super) blocks: u64,
+    pub(super) lost: u64,
+    /// Blocks lost in an outage. `lost` includes them.
+    pub(super) lost_in_outage: u64,
+}
+
 /// Block errors of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockErrorProcess {

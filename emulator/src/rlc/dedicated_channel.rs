@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use airwire::time::{Duration, Instant};
 
-use super::block_errors::BlockErrorProcess;
+use super::block_errors::{BlockCounters, BlockErrorProcess};
 use super::config::{ChannelConfig, Counts};
-use super::transport_channel::BlockCounters;
 use super::umts::capacity::{OneBlockFewer, block_memory};
 use super::umts::dch::Dch;
 use crate::mac::in_flight::InFlight;

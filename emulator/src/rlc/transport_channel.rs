@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use airwire::time::{Duration, Instant};
 
+use super::block_errors::BlockCounters;
 use super::dedicated_channel::DedicatedChannel;
 use super::umts::dch::Dch;
 use super::umts::hs::{Link, TTI};
@@ -15,15 +16,6 @@ pub(super) enum TransportChannel {
     Dedicated(DedicatedChannel),
     /// The cell assigns TTIs to its mobiles.
     Shared(Box<Link>),
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BlockCounters {
-    pub(super) ttis: u64,
-    pub(super) blocks: u64,
-    pub(super) lost: u64,
-    /// Blocks lost in an outage. `lost` includes them.
-    pub(super) lost_in_outage: u64,
 }
 
 impl TransportChannel {
