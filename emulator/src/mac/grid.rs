@@ -12,7 +12,8 @@ use crate::packet::Direction;
 pub const SYMBOLS: usize = 14;
 /// Length of a frame.
 const FRAME: Duration = Duration::from_millis(10);
-/// Downlink symbols of a special slot. The others are the guard period, and uplink symbols too few for data.
+/// Downlink symbols of a special slot. The other symbols are the guard period, and uplink symbols without
+/// data.
 pub const SPECIAL_DOWN: usize = 10;
 
 /// A TDD pattern such as `DDDSU`, or `D` for FDD, where both directions can use every slot.

@@ -38,32 +38,13 @@ impl Downlink {
             true if self.draws.chance(1e-3) => Reception::NackReadAsAck,
             true => Reception::Nack,
         };
-        match harq.transmit(now, block, reception) {
-            Outcome::Decoded(number) => in_flight.launch(now + slot, 0, number),
+        match self.harq.transmit(now, block, reception) {
+            Outcome::Decoded(number) => self.in_flight.launch(now + self.slot, 0, number),
             Outcome::Retransmits => {}
             Outcome::Lost(number) => {
-                let recovery = Duration::from_secs_f64(0.040 + 0.020 * draws.unit());
-                in_flight.launch(now + slot + recovery, 0, number);
+                let recovery = Duration::from_secs_f64(0.040 + 0.020 * self.draws.unit());
+                self.in_flight.launch(now + self.slot + recovery, 0, number);
             }
-        }
-    };
-    for n in 0..BLOCKS + 1_000 {
-        let now = Instant::ZERO + slot * n;
-        while let Some(at) = in_flight.next_arrival().filter(|at| *at <= now) {
-            let number: u64 = in_flight.take(now).unwrap();
-            receiver.receive(at, Format::Nr18.sn(number), number);
-            while let Some((_, number)) = receiver.poll_pdu() {
-                let earliest = Instant::ZERO + slot * (number + 1);
-                *delays.entry((at - earliest).as_nanos()).or_default() += 1;
-            }
-        }
-        harq.release(now);
-        while let Some(block) = harq.take_retransmission(now) {
-            send(&mut harq, &mut in_flight, now, block);
-        }
-        if n < BLOCKS {
-            let block = harq.start(n);
-            send(&mut harq, &mut in_flight, now, block);
         }
     }
 }
@@ -115,7 +96,8 @@ fn release(slot: Duration, round_trip: Duration, first: f64) -> Release {
             downlink.transmit(now, block);
         }
         if n < BLOCKS {
-            downlink.transmit(now, Block::new(n));
+            let block = downlink.harq.start(n);
+            downlink.transmit(now, block);
         }
     }
     let held = BLOCKS - delays.0.get(&0).copied().unwrap_or_default();

@@ -44,8 +44,9 @@ fn dissect(capture: &Path, preferences: &[String], args: &[&str]) -> String {
 
 /// Checks that tshark, with these preferences, decodes every octet of at least `least` PDUs.
 fn check_format(radio: &Path, preferences: &[String], least: usize) {
-    // Reassembly would complain about segments that are cut differently when they are retransmitted, and the
-    // analysis of sequence numbers about PDUs that are reported missing twice. Both are correct.
+    // Reassembly reports an error if a retransmission has other segments than the first transmission. The
+    // analysis of sequence numbers reports an error if a PDU is reported missing twice. Both are correct
+    // behaviour.
     let off = ["rlc-nr.reassemble_am_frames:FALSE", "rlc-lte.do_sequence_analysis_am:No-Analysis"];
     let preferences = [preferences, &off.map(str::to_owned)].concat();
     let decoded =
