@@ -117,7 +117,7 @@ impl Connection {
     pub(in crate::tcp) fn conclude_fast_open(&mut self) {
         if self.state() != State::Closed {
             let has_received = self.statistics.bytes_received > 0 || self.receiver.holds_out_of_order();
-            self.cx.fast_open.on_end(has_received, self.receiver.early_fin().is_some());
+            self.cx.fast_open.on_end(has_received, self.receiver.has_early_fin());
         }
     }
 

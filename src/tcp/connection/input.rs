@@ -138,9 +138,6 @@ impl Connection {
         receiver.note_accepted(cx, now, segment, keeps_timestamp);
         let Some(offset) = receiver.offset_of(segment) else { return Reaction::Done };
         receiver.note_marks(cx, now, segment, offset);
-        if cx.state().may_receive_data() {
-            receiver.drop_above_fin(segment, offset);
-        }
         let had_holes = receiver.holds_out_of_order();
         let reaction = self.check_data(now, segment, offset);
         if reaction == Reaction::Done {
@@ -291,15 +288,17 @@ impl Connection {
             self.process_queued(now);
         }
         let on_fast_path = self.receiver.is_on_fast_path();
-        // On its fast path, Linux skips tcp_ack() for data with the same ACK number.
-        let is_skipped = on_fast_path && !segment.payload.is_empty() && self.sender.repeats_number(segment);
+        if on_fast_path && !segment.payload.is_empty() && self.sender.repeats_number(segment) {
+            // On its fast path, Linux skips tcp_ack() for data with the same ACK number, and sends no data.
+            let Parts { sender, receiver, .. } = self.parts();
+            sender.note_predicted(receiver.offset_of(segment));
+            return Continue(());
+        }
         if !self.process_ack(now, segment, is_first) {
             return if on_fast_path { Continue(()) } else { Break(Reaction::Done) };
         }
-        let Parts { sender, receiver, cx, .. } = self.parts();
-        if is_skipped {
-            sender.note_predicted(receiver.offset_of(segment));
-        } else if !sender.is_old_ack(segment) {
+        let Parts { sender, cx, .. } = self.parts();
+        if !sender.is_old_ack(segment) {
             sender.postpone_probe(cx, now);
         }
         self.check_fin_acked(now, segment);
@@ -313,7 +312,7 @@ impl Connection {
             && self.state() == State::Established
             && segment.flags.without(Flags::PSH) == Flags::ACK
             && segment.seq == self.receiver.nxt_seq()
-            && !self.receiver.holds_out_of_order()
+            && !self.receiver.has_holes()
             && options.sack.is_empty()
             && options.timestamps.is_some() == self.cx.negotiated.timestamps()
             && self.sender.predicts(&self.cx.negotiated, segment)

@@ -400,13 +400,13 @@ impl Receiver {
 
     /// Eighth step: acknowledges the peer's FIN, which RCV.NXT has just passed.
     pub(in crate::tcp) fn ack_fin(&mut self, cx: &Context, had_holes: bool) {
-        if self.policy.is_linux() {
-            // tcp_fin() resets all blocks (tcp_sack_reset()).
+        if self.policy.is_linux() && cx.state() == State::CloseWait {
+            // tcp_fin() resets all blocks (tcp_sack_reset()). In other states, it sends the ACK before.
             self.dsack.take_if(|dsack| !dsack.is_sent);
         }
         match cx.state() {
             // RFC 5681 §4.2: a segment that fills a hole is acknowledged at once, with or without FIN.
-            State::CloseWait if had_holes => {}
+            State::CloseWait if had_holes && !self.policy.is_linux() => {}
             // Linux delays the ACK, because data or a FIN from the application may carry it.
             State::CloseWait => self.schedule_ack(&cx.profile, Acks::on_fin),
             _ => self.ack = AckDue::Now,

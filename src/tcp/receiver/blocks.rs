@@ -3,7 +3,7 @@
 use airwire::options::SackBlocks;
 use airwire::segment::{Flags, Segment};
 
-use super::{AckDue, Dsack, Receiver};
+use super::{Dsack, Receiver};
 use crate::profile::Profile;
 use crate::tcp::context::Context;
 use crate::tcp::negotiated::Negotiated;
@@ -55,9 +55,6 @@ impl Receiver {
     /// Returns the out-of-order block that contains `offset`. In some profiles, the peer's FIN counts as one
     /// byte.
     fn held_around(&self, profile: &Profile, offset: u64) -> Option<(u64, u64)> {
-        if let Some(range) = self.after_fin.as_ref().and_then(|ranges| ranges.containing(offset)) {
-            return Some((range.start, range.end));
-        }
         let ranges = self.buffer.out_of_order();
         let fin = self.early_fin().filter(|_| profile.acks.sack_counts_fin);
         match ranges.containing(offset) {
@@ -72,16 +69,9 @@ impl Receiver {
     }
 
     /// Records the block that contains the segment just received, ahead of earlier blocks (RFC 2018 §4).
-    pub(super) fn remember_block(&mut self, profile: &Profile, offset: u64, len: u64) {
+    pub(super) fn remember_block(&mut self, profile: &Profile, offset: u64) {
         // Data beyond the window, or without room in the buffer, is not held.
         let Some((start, end)) = self.held_around(profile, offset) else { return };
-        if self.policy.is_linux() {
-            // A FIN may be a duplicate, or in order.
-            if offset > self.buffer.next() && self.policy.add_block(offset, end.min(offset + len)) {
-                self.ack = AckDue::Now;
-            }
-            return;
-        }
         let mut recent = [Some(start), None, None, None];
         let before = self.recent.as_deref().copied().unwrap_or_default();
         let others = before.into_iter().flatten().filter(|offset| !(start..end).contains(offset));
@@ -93,18 +83,18 @@ impl Receiver {
 
     /// Clears the recorded blocks once nothing is missing.
     pub(super) fn clear_blocks(&mut self) {
-        if (self.recent.is_some() || self.after_fin.is_some()) && !self.has_holes() {
+        if self.recent.is_some() && !self.has_holes() {
             self.recent = None;
-            if self.after_fin.take().is_some() {
-                // tcp_fin() drops the data after the FIN.
-                self.policy.on_pruned(self.nxt());
-            }
         }
     }
 
     /// Returns true if the next ACK reports a hole or a duplicate.
     pub(in crate::tcp) fn has_blocks_to_report(&self, profile: &Profile, negotiated: &Negotiated) -> bool {
-        let held = if profile.acks.sack_counts_fin { self.has_holes() } else { self.holds_out_of_order() };
+        let held = match self.policy.blocks() {
+            Some(blocks) => !blocks.is_empty(),
+            None if profile.acks.sack_counts_fin => self.has_holes(),
+            None => self.holds_out_of_order(),
+        };
         negotiated.sack() && (self.dsack().is_some() || held)
     }
 

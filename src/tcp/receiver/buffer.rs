@@ -142,9 +142,12 @@ impl RecvBuffer {
         shrink(&mut self.data);
     }
 
-    /// Drops all out-of-order data, which cannot be read any more because the stream has ended.
-    pub(super) fn drop_out_of_order(&mut self) {
-        self.held = None;
+    /// Drops out-of-order data at or above `offset`, because the stream ends there.
+    pub(super) fn drop_from(&mut self, offset: u64) {
+        self.held.take_if(|held| {
+            held.drop_from(offset);
+            held.ranges().is_empty()
+        });
     }
 }
 

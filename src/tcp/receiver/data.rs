@@ -4,22 +4,10 @@ use airwire::segment::{Ecn, Flags, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::linux::{AckDelay, AckState, Acks};
-use super::policy::Arrival;
-use super::reassembly::max_ranges;
 use super::{AckDue, Dsack, Receiver, Storing};
 use crate::profile::{AckRules, Profile};
 use crate::tcp::context::Context;
 use crate::tcp::statistics::Statistics;
-
-/// The effect of storing text.
-struct Stored {
-    /// False if memory was short.
-    is_admitted: bool,
-    /// How far RCV.NXT moved.
-    moved: u64,
-    /// The part of the text that was received before.
-    repeated: Option<(u64, u64)>,
-}
 
 impl Receiver {
     /// Stores the segment's text, which starts at `offset`, and schedules its ACK.
@@ -31,15 +19,15 @@ impl Receiver {
         segment: &Segment<'_>,
         offset: u64,
     ) {
-        let had_holes = self.has_holes();
-        if self.policy.is_linux() && self.apply_linux_rules(cx, storing, now, segment, offset) {
+        if self.policy.is_linux() {
+            self.queue_segment(cx, storing, now, segment, offset);
             return;
         }
         if segment.payload.is_empty() {
             self.process_without_text(cx, storing.statistics, segment, offset);
             return;
         }
-        self.record_fin(&cx.profile, segment, offset);
+        self.record_fin(segment, offset);
         let text = self.below_fin(segment.payload, offset);
         let next = self.buffer.next();
         if text.is_empty() {
@@ -50,61 +38,103 @@ impl Receiver {
         if offset + text.len() as u64 <= next {
             // All text was received before.
             self.note_duplicate(cx, storing.statistics, segment);
-            self.schedule_ack(&cx.profile, Acks::schedule);
             self.ack = AckDue::Now;
             return;
         }
         let had_text_above = self.holds_out_of_order();
-        let stored = self.store_text(cx, storing, segment, (offset, text));
-        if self.policy.is_linux() {
-            if stored.moved == 0 && offset <= next {
-                // The buffer had no room for the text.
-                self.policy.enter_quick_ack_mode(&cx.profile, u32::MAX);
-                self.ack = AckDue::Now;
-                return;
-            }
-            let arrival = Arrival {
-                offset,
-                next,
-                len: text.len() as u64,
-                repeated: stored.repeated,
-                span: self.buffer.out_of_order_span(),
-                is_held: self.buffer.out_of_order().containing(offset).is_some(),
-                reached: self.buffer.next(),
-                rto: storing.rto,
-            };
-            self.policy.on_data(cx, now, segment, &arrival);
-        }
-        if let AckRules::Linux(_) = cx.profile.acks.policy.rules {
-            if had_holes && !self.has_holes() {
-                self.schedule_ack(&cx.profile, Acks::schedule_now);
-            }
-            return;
-        }
-        // RFC 5681 §4.2: out-of-order segments, and those that fill a hole, are acknowledged at once.
-        if offset != next || had_text_above || !stored.is_admitted {
-            self.ack = AckDue::Now;
-            return;
-        }
-        self.delay_ack(&cx.profile, now);
+        let is_admitted = self.store_text(cx, storing, segment, (offset, text));
+        self.acknowledge_text(cx, now, offset != next || had_text_above || !is_admitted);
     }
 
-    /// Applies the rules of Linux that precede the common ones. Returns true if they complete the processing
-    /// of the segment.
-    fn apply_linux_rules(
+    /// RFC 5681 §4.2: out-of-order segments, and those that fill a hole, are acknowledged at once.
+    fn acknowledge_text(&mut self, cx: &Context, now: Instant, is_urgent: bool) {
+        match is_urgent {
+            true => self.ack = AckDue::Now,
+            false => self.delay_ack(&cx.profile, now),
+        }
+    }
+
+    /// Processes a segment with text, a FIN or both as Linux does (tcp_data_queue()).
+    fn queue_segment(
         &mut self,
         cx: &Context,
         storing: &mut Storing<'_>,
         now: Instant,
         segment: &Segment<'_>,
         offset: u64,
-    ) -> bool {
+    ) {
         if !self.on_fast_path {
             // tcp_data_queue() clears a D-SACK that no ACK has reported yet, except on the fast path.
             self.dsack.take_if(|dsack| !dsack.is_sent);
         }
-        self.process_beyond_end(cx, storing, now, segment, offset)
-            || self.process_early_fin(cx, segment, offset)
+        let (next, end) = (self.buffer.next(), offset + segment.seq_len());
+        let is_refused = offset <= next && self.wnd() == 0 && !segment.payload.is_empty();
+        if end <= next || is_refused || self.starts_beyond_window(offset) {
+            self.note_duplicate(cx, storing.statistics, segment);
+            self.policy.enter_quick_ack_mode(&cx.profile, u32::MAX);
+            self.schedule_ack(&cx.profile, Acks::schedule);
+            return;
+        }
+        let had_text_above = self.has_holes();
+        if !self.admits(storing, offset, segment.payload.len()) {
+            self.policy.enter_quick_ack_mode(&cx.profile, u32::MAX);
+            self.ack = AckDue::Now;
+            return;
+        }
+        self.mss_seen = self.mss_seen.max(segment.payload.len() as u32);
+        let dsack = match offset > next {
+            true => self.place(cx, storing.statistics, segment, (offset, next)),
+            false => self.append(cx, storing, now, segment, (offset, next)),
+        };
+        if let Some(dsack) = dsack {
+            storing.statistics.duplicate_segments_in += 1;
+            self.dsack = cx.profile.acks.dsack.then(|| Dsack::new(dsack));
+        }
+        if cx.profile.acks.policy.rules == AckRules::Plain {
+            self.acknowledge_text(cx, now, offset != next || had_text_above);
+        }
+    }
+
+    /// Stores an out-of-order segment, and returns the part that was received before. `next` is RCV.NXT.
+    fn place(
+        &mut self,
+        cx: &Context,
+        statistics: &mut Statistics,
+        segment: &Segment<'_>,
+        (offset, next): (u64, u64),
+    ) -> Option<(u64, u64)> {
+        let placed = self.policy.on_out_of_order(cx, segment, (offset, next))?;
+        if placed.is_new {
+            self.buffer.insert(offset, segment.payload, u64::MAX);
+        }
+        statistics.out_of_order_segments_in += 1;
+        if self.policy.add_block(offset, offset + segment.seq_len()) {
+            self.ack = AckDue::Now;
+        }
+        placed.dsack
+    }
+
+    /// Appends an in-order segment, and the stored data that follows it. Returns the part that was received before.
+    fn append(
+        &mut self,
+        cx: &Context,
+        storing: &mut Storing<'_>,
+        now: Instant,
+        segment: &Segment<'_>,
+        (offset, next): (u64, u64),
+    ) -> Option<(u64, u64)> {
+        let advance = self.policy.on_in_order(cx, now, segment, (offset, next), storing.rto)?;
+        if let Some(fin) = advance.fin {
+            self.buffer.drop_from(fin);
+        }
+        storing.statistics.bytes_received +=
+            self.buffer.insert(offset, segment.payload, advance.fin.unwrap_or(u64::MAX));
+        if let Some(fin) = advance.fin.filter(|fin| *fin == self.buffer.next()) {
+            // Data that shares the buffer of the FIN is acknowledged with it.
+            self.fin_len = (advance.rcv_nxt - fin) as u32;
+            self.fin = Some(fin);
+        }
+        advance.dsack
     }
 
     /// Processes a segment without text, which may be a FIN.
@@ -119,44 +149,41 @@ impl Receiver {
         if !segment.flags.contains(Flags::FIN) {
             return;
         }
-        let repeats_early_fin = self.policy.is_linux() && self.early_fin() == Some(offset);
-        self.record_fin(&cx.profile, segment, offset);
-        if repeats_early_fin && cx.profile.acks.dsack {
-            self.dsack = Some(Dsack::new((offset, offset + 1)));
-        }
-        self.schedule_ack(&cx.profile, Acks::schedule);
-        self.remember_block(&cx.profile, offset, segment.seq_len());
+        self.record_fin(segment, offset);
+        self.ack = AckDue::Now;
+        self.remember_block(&cx.profile, offset);
     }
 
     /// Records the segment's FIN. A FIN beyond the window is ignored, because the peer will retransmit it. A
     /// FIN below data that has arrived is also ignored.
-    fn record_fin(&mut self, profile: &Profile, segment: &Segment<'_>, offset: u64) {
+    fn record_fin(&mut self, segment: &Segment<'_>, offset: u64) {
         if !segment.flags.contains(Flags::FIN) || self.fin.is_some() {
             return;
         }
         let fin = offset + segment.payload.len() as u64;
         let held_to = self.buffer.out_of_order().last().map_or(0, |range| range.end);
         let next = self.nxt();
-        if (next..=self.edge_of_acceptance(profile).max(next)).contains(&fin) && fin >= held_to {
+        if (next..=self.adv.max(next)).contains(&fin) && fin >= held_to {
             self.fin = Some(fin);
         }
     }
 
-    /// Stores text that is at least partly new, and records its SACK and D-SACK blocks.
+    /// Stores text that is at least partly new, and records its SACK and D-SACK blocks. Returns false if memory was
+    /// short.
     fn store_text(
         &mut self,
         cx: &Context,
         storing: &mut Storing<'_>,
         segment: &Segment<'_>,
         (offset, text): (u64, &[u8]),
-    ) -> Stored {
+    ) -> bool {
         let next = self.buffer.next();
         self.mss_seen = self.mss_seen.max(text.len() as u32);
         let repeated = self.overlap_with_held(offset, offset + text.len() as u64);
         let is_admitted = self.admits(storing, offset, text.len());
-        let edge = self.edge_of_acceptance(&cx.profile);
-        let moved = if is_admitted { self.buffer.insert(offset, text, edge) } else { 0 };
-        storing.statistics.bytes_received += moved;
+        if is_admitted {
+            storing.statistics.bytes_received += self.buffer.insert(offset, text, self.adv);
+        }
         if let Some(repeated) = repeated {
             storing.statistics.duplicate_segments_in += 1;
             self.dsack = cx.profile.acks.dsack.then(|| Dsack::new(repeated));
@@ -165,98 +192,14 @@ impl Receiver {
         }
         if offset > next {
             storing.statistics.out_of_order_segments_in += 1;
-            self.remember_block(&cx.profile, offset, segment.seq_len());
+            self.remember_block(&cx.profile, offset);
         }
-        Stored { is_admitted, moved, repeated }
-    }
-
-    /// Processes a segment that begins beyond the window, or after a FIN that is itself out of order. Returns
-    /// false if it is neither.
-    ///
-    /// Linux holds text after such a FIN and reports it by SACK. It drops the text when RCV.NXT reaches the
-    /// FIN (tcp_fin()), so here only the ranges are stored.
-    fn process_beyond_end(
-        &mut self,
-        cx: &Context,
-        storing: &mut Storing<'_>,
-        now: Instant,
-        segment: &Segment<'_>,
-        offset: u64,
-    ) -> bool {
-        let end = offset + segment.seq_len();
-        if self.starts_beyond_window(offset) {
-            self.policy.enter_quick_ack_mode(&cx.profile, u32::MAX);
-            self.schedule_ack(&cx.profile, Acks::schedule);
-            return true;
-        }
-        if self.early_fin().is_none_or(|fin| offset <= fin) {
-            return false;
-        }
-        let ranges = self.after_fin.get_or_insert_default();
-        let repeated = ranges.first_overlap(offset..end);
-        if ranges.len() < max_ranges(self.buffer.limit()) {
-            ranges.insert(offset..end);
-        }
-        if let Some(repeated) = repeated.as_ref().filter(|_| cx.profile.acks.dsack) {
-            self.dsack = Some(Dsack::new((repeated.start, repeated.end)));
-        }
-        storing.statistics.out_of_order_segments_in += 1;
-        let next = self.buffer.next();
-        let span = self.after_fin.as_ref().and_then(|ranges| ranges.last()).map_or(0, |last| last.end - next);
-        let repeated = repeated.map(|range| (range.start, range.end));
-        let len = segment.payload.len() as u64;
-        let arrival =
-            Arrival { offset, next, len, repeated, span, is_held: true, reached: next, rto: storing.rto };
-        self.policy.on_data(cx, now, segment, &arrival);
-        self.schedule_ack(&cx.profile, Acks::schedule);
-        if self.policy.add_block(offset, end) {
-            self.ack = AckDue::Now;
-        }
-        true
-    }
-
-    /// Processes a segment that overlaps a FIN that is itself out of order. Returns true if the segment is
-    /// only a FIN, at a sequence number where text has arrived.
-    fn process_early_fin(&mut self, cx: &Context, segment: &Segment<'_>, offset: u64) -> bool {
-        let (next, end) = (self.buffer.next(), offset + segment.seq_len());
-        // tcp_ofo_queue() drops a FIN whose sequence number in-order text covers.
-        let covered = self.early_fin().filter(|fin| offset <= next && *fin < end);
-        if let Some(fin) = covered.filter(|_| !segment.flags.contains(Flags::FIN)) {
-            (self.fin, self.after_fin) = (None, None);
-            self.policy.on_pruned(end);
-            self.dsack = cx.profile.acks.dsack.then(|| Dsack::new((fin, fin + 1)));
-        }
-        // tcp_data_queue_ofo(): all of the segment has arrived before.
-        let held = self.buffer.out_of_order().containing(offset).is_some_and(|held| end <= held.end);
-        if !segment.flags.contains(Flags::FIN) || !segment.payload.is_empty() || !held {
-            return false;
-        }
-        self.dsack = cx.profile.acks.dsack.then(|| Dsack::new((offset, end)));
-        self.schedule_ack(&cx.profile, Acks::schedule);
-        self.remember_block(&cx.profile, offset, segment.seq_len());
-        true
-    }
-
-    /// Drops the out-of-order text above an in-order FIN (tcp_fin() of Linux).
-    pub(in crate::tcp) fn drop_above_fin(&mut self, segment: &Segment<'_>, offset: u64) {
-        let (next, end) = (self.buffer.next(), offset + segment.payload.len() as u64);
-        let is_in_order = offset <= next && next <= end && segment.flags.contains(Flags::FIN);
-        if self.policy.is_linux() && is_in_order && self.fin.is_none() && self.holds_out_of_order() {
-            self.buffer.drop_out_of_order();
-            self.policy.on_pruned(end);
-        }
-    }
-
-    /// Returns the edge up to which text is stored. Linux stores all of a segment that begins in the window
-    /// (tcp_data_queue()). The sequence check has already limited the length of such segments.
-    fn edge_of_acceptance(&self, profile: &Profile) -> u64 {
-        let stores_whole = profile.validation.accepts_unacknowledged && self.wnd() > 0;
-        if stores_whole { u64::MAX } else { self.adv }
+        is_admitted
     }
 
     /// Returns true if data is missing below data or a FIN that has arrived.
-    pub(super) fn has_holes(&self) -> bool {
-        self.holds_out_of_order() || self.early_fin().is_some()
+    pub(in crate::tcp) fn has_holes(&self) -> bool {
+        self.holds_out_of_order() || self.early_fin().is_some() || self.policy.has_out_of_order()
     }
 
     /// Returns the part of `text`, which starts at `offset`, that lies below the FIN.

@@ -39,7 +39,6 @@ use super::lifecycle::take_due;
 use super::negotiated::Negotiated;
 use super::socket::SocketOptions;
 use crate::profile::{DataOnSyn, Profile, ShutRead};
-use crate::ranges::RangeSet;
 
 /// A duplicate to report in an ACK (RFC 2883).
 #[derive(Debug)]
@@ -64,8 +63,11 @@ pub(super) struct Receiver {
     adv: u64,
     /// The same edge before rounding up to the unit of the window scale (RFC 7323 §2.4).
     unrounded: u64,
-    /// Offset of the peer's FIN, once it has arrived in or out of order.
+    /// Offset of the peer's FIN, once it has arrived in or out of order. By the rules of Linux, once it has arrived in
+    /// order.
     fin: Option<u64>,
+    /// Sequence numbers that the FIN counts: 1, or more by the rules of Linux.
+    fin_len: u32,
     /// True after the application has read the peer's FIN, that is, the end of the stream, or has closed.
     fin_is_read: bool,
     /// True after the application shut down reading (SHUT_RD).
@@ -90,8 +92,6 @@ pub(super) struct Receiver {
     mss_seen: u32,
     /// Start offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
     recent: Option<Box<[Option<u64>; 4]>>,
-    /// Ranges that have arrived after a FIN that is itself out of order. Boxed because it is rare.
-    after_fin: Option<Box<RangeSet>>,
     /// The present segment takes the fast path of Linux.
     on_fast_path: bool,
     /// A duplicate that the next ACK reports, or that the last ACK has reported.
@@ -153,6 +153,7 @@ impl Receiver {
             adv: 0,
             unrounded: 0,
             fin: None,
+            fin_len: 1,
             fin_is_read: false,
             is_shut: false,
             ts_recent: 0,
@@ -166,7 +167,6 @@ impl Receiver {
             policy: Policy::new(profile, options, advmss),
             mss_seen: 0,
             recent: None,
-            after_fin: None,
             on_fast_path: false,
             dsack: None,
             alarm: profile.acks.reordering_alarm.then(Box::default),
@@ -227,7 +227,7 @@ impl Receiver {
 
     /// Returns RCV.NXT as an offset. It includes the peer's FIN once all earlier data has arrived.
     pub(super) fn nxt(&self) -> u64 {
-        self.buffer.next() + u64::from(self.has_reached_fin())
+        self.buffer.next() + if self.has_reached_fin() { self.fin_len.into() } else { 0 }
     }
 
     /// Returns RCV.NXT.
@@ -286,8 +286,13 @@ impl Receiver {
     }
 
     /// Returns the offset of the peer's FIN while earlier data is missing.
-    pub(super) fn early_fin(&self) -> Option<u64> {
+    fn early_fin(&self) -> Option<u64> {
         self.fin.filter(|fin| *fin > self.buffer.next())
+    }
+
+    /// Returns true if the peer's FIN has arrived, and earlier data is missing.
+    pub(super) fn has_early_fin(&self) -> bool {
+        self.early_fin().is_some() || self.policy.has_early_fin()
     }
 
     /// Returns true if data after a hole has arrived.
@@ -433,7 +438,7 @@ impl Receiver {
     /// Drops the state that Linux releases with a socket: out-of-order data and a FIN after a hole, a delayed
     /// ACK, and the limits on answers.
     pub(super) fn release(&mut self) {
-        self.buffer.drop_out_of_order();
+        self.drop_out_of_order();
         self.fin = None;
         if self.ack == AckDue::Delayed {
             (self.ack, self.delayed_ack) = (AckDue::No, None);
@@ -451,8 +456,13 @@ impl Receiver {
     pub(super) fn end(&mut self) {
         self.ack = AckDue::No;
         self.delayed_ack = None;
-        self.buffer.drop_out_of_order();
+        self.drop_out_of_order();
         self.queued = None;
+    }
+
+    fn drop_out_of_order(&mut self) {
+        self.buffer.drop_from(0);
+        self.policy.on_pruned(0);
     }
 
     fn set_ts_recent(&mut self, now: Instant, ts: Timestamps) {

@@ -3,10 +3,10 @@
 use airwire::segment::{Flags, Segment};
 use airwire::time::{Duration, Instant};
 
-use super::linux::{AckDelay, AckState, Acks, LinuxReceiver, Read, Text};
+use super::linux::{AckDelay, AckState, Acks, Advance, LinuxReceiver, Placed, Read, Text};
 use crate::profile::{AckRules, LinuxAcks, Profile, WindowUpdate};
 use crate::tcp::context::Context;
-use crate::tcp::socket::SocketOptions;
+use crate::tcp::socket::{SocketOptions, State};
 
 /// The rules of a receiver, which its profile chooses.
 #[derive(Debug)]
@@ -18,28 +18,31 @@ pub(super) enum Policy {
     Linux(Box<LinuxReceiver>),
 }
 
-/// Text that was processed.
-pub(super) struct Arrival {
-    pub(super) offset: u64,
-    /// RCV.NXT when the segment arrived.
-    pub(super) next: u64,
-    pub(super) len: u64,
-    /// The part that was received before.
-    pub(super) repeated: Option<(u64, u64)>,
-    /// Distance from RCV.NXT to the end of the out-of-order data.
-    pub(super) span: u64,
-    /// True if the segment is held out of order.
-    pub(super) is_held: bool,
-    /// RCV.NXT after the segment, counting only data.
-    pub(super) reached: u64,
-    /// The sender's retransmission timeout.
-    pub(super) rto: Duration,
-}
-
 fn linux_acks(profile: &Profile) -> Option<LinuxAcks> {
     match profile.acks.policy.rules {
         AckRules::Linux(acks) => Some(acks),
         AckRules::Plain => None,
+    }
+}
+
+/// Returns the properties of a segment at `offset`.
+fn text_of(cx: &Context, segment: &Segment<'_>, offset: u64) -> Text {
+    let options = cx.negotiated.options_len() as u32;
+    let sack = match segment.options.sack.as_slice().len() as u32 {
+        0 => 0,
+        blocks => 4 + 8 * blocks,
+    };
+    Text {
+        start: offset,
+        end: offset + segment.payload.len() as u64,
+        fin: segment.flags.contains(Flags::FIN),
+        len: segment.payload.len() as u32,
+        advmss: cx.negotiated.expected_mss(&cx.profile, &cx.options),
+        headers: cx.negotiated.header_len() as u32 + options + sack,
+        tcp_header: 20 + options + sack,
+        min_tcp_header: 20 + options,
+        psh: segment.flags.contains(Flags::PSH),
+        remnant: segment.flags.intersects(Flags::PSH.with(Flags::FIN).with(Flags::URG)),
     }
 }
 
@@ -175,34 +178,47 @@ impl Policy {
         }
     }
 
-    /// Processes text that was stored, or could not be stored.
-    pub(super) fn on_data(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>, arrival: &Arrival) {
-        let Self::Linux(linux) = self else { return };
-        let Arrival { offset, next, len, repeated, span, is_held, reached, rto } = *arrival;
-        let options = cx.negotiated.options_len() as u32;
-        let sack = match segment.options.sack.as_slice().len() as u32 {
-            0 => 0,
-            blocks => 4 + 8 * blocks,
-        };
-        let text = Text {
-            start: offset,
-            end: offset + len,
-            len: len as u32,
-            advmss: cx.negotiated.expected_mss(&cx.profile, &cx.options),
-            headers: cx.negotiated.header_len() as u32 + options + sack,
-            tcp_header: 20 + options + sack,
-            min_tcp_header: 20 + options,
-            psh: segment.flags.contains(Flags::PSH),
-            remnant: segment.flags.intersects(Flags::PSH.with(Flags::FIN).with(Flags::URG)),
-        };
-        if offset <= next {
+    /// Returns true if data or a FIN after a hole is in Linux's out-of-order queue.
+    pub(super) fn has_out_of_order(&self) -> bool {
+        matches!(self, Self::Linux(linux) if linux.has_out_of_order())
+    }
+
+    /// Returns true if a FIN after a hole is in Linux's out-of-order queue.
+    pub(super) fn has_early_fin(&self) -> bool {
+        matches!(self, Self::Linux(linux) if linux.has_early_fin())
+    }
+
+    /// Processes an in-order segment at `offset`, which was stored. `next` is RCV.NXT before, `rto` the sender's
+    /// retransmission timeout. Returns how far RCV.NXT moves. `None`: the profile has other rules.
+    pub(super) fn on_in_order(
+        &mut self,
+        cx: &Context,
+        now: Instant,
+        segment: &Segment<'_>,
+        (offset, next): (u64, u64),
+        rto: Duration,
+    ) -> Option<Advance> {
+        let linux = self.linux()?;
+        let text = text_of(cx, segment, offset);
+        if text.len > 0 {
             let quick = linux_acks(&cx.profile).map_or(0, |acks| acks.quick);
-            linux.on_in_order(now, &text, text.end.min(reached), rto.as_nanos(), quick);
-            linux.on_progress(reached);
-        } else {
-            let has_new = is_held && repeated.is_none_or(|(start, end)| start > text.start || end < text.end);
-            linux.on_out_of_order(&text, span, has_new, cx.negotiated.sack());
+            linux.on_in_order(now, &text, rto.as_nanos(), quick);
         }
+        let dsack = (offset < next).then_some((offset, next));
+        // tcp_fin() sends an ACK in these states.
+        let has_closed = matches!(cx.state(), State::FinWait1 | State::FinWait2);
+        Some(linux.advance(text.end + u64::from(text.fin), (text.fin, has_closed), dsack))
+    }
+
+    /// Processes an out-of-order segment at `offset`. `None`: the profile has other rules.
+    pub(super) fn on_out_of_order(
+        &mut self,
+        cx: &Context,
+        segment: &Segment<'_>,
+        (offset, next): (u64, u64),
+    ) -> Option<Placed> {
+        let text = text_of(cx, segment, offset);
+        Some(self.linux()?.on_out_of_order(&text, next, cx.negotiated.sack()))
     }
 
     /// Decides how long the scheduled ACK is delayed. `None`: none is scheduled. `reduced` is true if the

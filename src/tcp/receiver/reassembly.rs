@@ -95,11 +95,20 @@ impl OutOfOrder {
     /// Drops the last range. Returns the number of its bytes.
     pub(super) fn prune_last_range(&mut self) -> u64 {
         let Some(last) = self.ranges.last().cloned() else { return 0 };
-        for piece in self.pieces.split_off(&last.start).into_values() {
+        self.drop_from(last.start);
+        last.end - last.start
+    }
+
+    /// Drops data at or above `offset`.
+    pub(super) fn drop_from(&mut self, offset: u64) {
+        for piece in self.pieces.split_off(&offset).into_values() {
             self.cost -= cost_of(&piece);
         }
-        self.ranges.remove_from(last.start);
-        last.end - last.start
+        if let Some(mut last) = self.pieces.last_entry() {
+            let len = offset - last.key();
+            last.get_mut().truncate(len as usize);
+        }
+        self.ranges.remove_from(offset);
     }
 }
 

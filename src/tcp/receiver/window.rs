@@ -74,8 +74,10 @@ impl Receiver {
     /// the length of a full-sized segment of ours.
     pub(in crate::tcp) fn consider_window_update(&mut self, cx: &Context, budget: &Budget, max_seg: u64) {
         let is_over = !cx.state().may_receive_data() || self.fin.is_some();
+        let readable = self.buffer.readable() as u64;
         let read = Read {
-            copied_seq: self.buffer.next() - self.buffer.readable() as u64,
+            // The last byte is read together with the FIN.
+            copied_seq: if readable == 0 { self.nxt() } else { self.buffer.next() - readable },
             rcv_nxt: self.nxt(),
             last_ack: self.last_ack_sent,
             edge: self.adv,

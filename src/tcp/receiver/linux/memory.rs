@@ -1,21 +1,51 @@
-//! Memory cost of segments that wait to be read, or wait for a hole to be filled: `sk_rmem_alloc`.
+//! Segments that wait to be read, or wait for a hole to be filled, and their memory cost: `sk_rmem_alloc`.
 
 use std::collections::VecDeque;
 
-/// A segment in memory.
-#[derive(Clone, Copy, Debug)]
-struct HeldSegment {
-    start: u64,
-    end: u64,
-    truesize: u64,
+use super::out_of_order::{Advance, OutOfOrder, Placed};
+
+/// One or several segments in one buffer (`struct sk_buff`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct HeldSegment {
+    pub(super) start: u64,
+    /// The end, which includes a FIN.
+    pub(super) end: u64,
+    /// Offset of a FIN in this buffer. Data may follow it.
+    pub(super) fin: Option<u64>,
+    truesize: u32,
     /// Free space after the segment in its buffer.
-    tailroom: u64,
+    tailroom: u32,
+}
+
+impl HeldSegment {
+    pub(super) fn new(start: u64, end: u64, fin: Option<u64>, buffer: Buffer) -> Self {
+        let Buffer { truesize, tailroom } = buffer;
+        Self { start, end, fin, truesize, tailroom }
+    }
+
+    /// Returns the number of data bytes.
+    fn len(&self) -> u64 {
+        self.end - self.start - u64::from(self.fin.is_some())
+    }
+
+    /// Moves a short segment into the free space after this one (tcp_try_coalesce()). Returns false if it does not
+    /// follow or does not fit.
+    pub(super) fn coalesce(&mut self, next: &Self) -> bool {
+        let fits = next.start == self.end && next.len() <= self.tailroom.into();
+        if fits {
+            self.tailroom -= next.len() as u32;
+            self.end = next.end;
+            self.fin = self.fin.or(next.fin);
+        }
+        fits
+    }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// Sorted by start offset.
-    held: VecDeque<HeldSegment>,
+    /// The receive queue, in the order of arrival.
+    received: VecDeque<HeldSegment>,
+    out_of_order: OutOfOrder,
     used: u64,
     reserve: Reserve,
 }
@@ -77,9 +107,14 @@ impl Memory {
         self.used
     }
 
-    /// Returns the bytes of memory that the list takes.
+    /// Returns the bytes of memory that the lists take.
     pub(super) fn cost(&self) -> usize {
-        self.held.capacity() * size_of::<HeldSegment>()
+        (self.received.capacity() + self.out_of_order.capacity()) * size_of::<HeldSegment>()
+    }
+
+    /// Returns the out-of-order queue.
+    pub(super) fn out_of_order(&self) -> &OutOfOrder {
+        &self.out_of_order
     }
 
     /// Returns true if a packet fits into the reserved memory. `queued` is the memory of unacknowledged data.
@@ -94,53 +129,87 @@ impl Memory {
         self.reserve.set_queued(queued);
     }
 
-    /// Holds a segment. A short one moves into the free space after its predecessor, and costs nothing
-    /// (tcp_try_coalesce()).
-    pub(super) fn hold(&mut self, start: u64, end: u64, buffer: Buffer) {
-        let Buffer { truesize, tailroom } = buffer;
-        let full = self.held.len() >= MAX_LEN;
-        let at = match self.held.back() {
-            Some(last) if last.start > start => self.held.partition_point(|held| held.start <= start),
-            _ => self.held.len(),
-        };
-        self.reserve.reserve(truesize.into());
-        let before = self.held.get_mut(at.saturating_sub(1));
-        if let Some(before) = before.filter(|before| before.end == start && end - start <= before.tailroom) {
-            before.tailroom -= end - start;
-            before.end = end;
+    /// Appends a segment to the receive queue (tcp_queue_rcv()). A short one moves into the free space after its
+    /// predecessor, and costs nothing.
+    pub(super) fn receive(&mut self, segment: HeldSegment) {
+        self.reserve.reserve(segment.truesize.into());
+        if self.received.back_mut().is_some_and(|last| last.coalesce(&segment)) {
             return;
         }
-        self.used += u64::from(truesize);
-        self.reserve.take(truesize.into());
-        match self.held.get_mut(at.saturating_sub(1)).filter(|_| full) {
-            Some(before) => {
-                before.end = before.end.max(end);
-                before.truesize += u64::from(truesize);
+        self.take(&segment);
+        self.push_received(segment);
+    }
+
+    fn push_received(&mut self, segment: HeldSegment) {
+        let is_full = self.received.len() >= MAX_LEN;
+        match self.received.back_mut().filter(|_| is_full) {
+            Some(last) => {
+                last.end = segment.end;
+                last.truesize = last.truesize.saturating_add(segment.truesize);
             }
-            None => {
-                let held = HeldSegment { start, end, truesize: truesize.into(), tailroom: tailroom.into() };
-                self.held.insert(at, held);
-            }
+            None => self.received.push_back(segment),
         }
     }
 
-    /// Removes segments at or above `offset`, which were pruned.
+    /// Adds a segment to the out-of-order queue.
+    pub(super) fn place(&mut self, segment: HeldSegment) -> Placed {
+        let mut freed = Vec::new();
+        let placed = self.out_of_order.place(segment, &mut freed);
+        self.reserve.reserve(segment.truesize.into());
+        freed.iter().for_each(|dropped| self.free(dropped));
+        if placed.is_stored {
+            self.take(&segment);
+        }
+        placed
+    }
+
+    /// Moves the segments that RCV.NXT has reached to the receive queue (tcp_ofo_queue()). `dsack` is the duplicate
+    /// that the next ACK reports.
+    pub(super) fn advance(&mut self, rcv_nxt: u64, dsack: Option<(u64, u64)>) -> Advance {
+        let mut result = Advance { rcv_nxt, fin: None, dsack };
+        while result.fin.is_none()
+            && let Some(segment) = self.out_of_order.take_first(&mut result, rcv_nxt)
+        {
+            let is_old = segment.end <= result.rcv_nxt;
+            if is_old || self.received.back_mut().is_some_and(|last| last.coalesce(&segment)) {
+                self.free(&segment);
+            } else {
+                self.push_received(segment);
+            }
+            if !is_old {
+                (result.rcv_nxt, result.fin) = (segment.end, segment.fin);
+            }
+        }
+        if result.fin.is_some() {
+            self.drop_from(0);
+        }
+        result
+    }
+
+    fn take(&mut self, segment: &HeldSegment) {
+        self.used += u64::from(segment.truesize);
+        self.reserve.take(segment.truesize.into());
+    }
+
+    fn free(&mut self, segment: &HeldSegment) {
+        self.used -= u64::from(segment.truesize);
+        self.reserve.release(segment.truesize.into());
+    }
+
+    /// Removes out-of-order data at or above `offset`.
     pub(super) fn drop_from(&mut self, offset: u64) {
-        while let Some(last) = self.held.back().filter(|last| last.start >= offset) {
-            self.used -= last.truesize;
-            self.reserve.release(last.truesize);
-            self.held.pop_back();
+        while let Some(dropped) = self.out_of_order.drop_last(offset) {
+            self.free(&dropped);
         }
     }
 
     /// Removes the first segment if it ends at or below `copied_seq`, and returns its end.
     pub(super) fn release_one(&mut self, copied_seq: u64) -> Option<u64> {
-        let first = self.held.front().copied().filter(|first| first.end <= copied_seq)?;
-        self.held.pop_front();
-        self.used -= first.truesize;
-        self.reserve.release(first.truesize);
-        if self.held.is_empty() && self.held.capacity() > MAX_EMPTY {
-            self.held = VecDeque::new();
+        let first = self.received.front().copied().filter(|first| first.end <= copied_seq)?;
+        self.received.pop_front();
+        self.free(&first);
+        if self.received.is_empty() && self.received.capacity() > MAX_EMPTY {
+            self.received = VecDeque::new();
         }
         Some(first.end)
     }
@@ -177,8 +246,12 @@ impl Buffer {
 mod tests {
     use super::*;
 
-    fn of(truesize: u32) -> Buffer {
-        Buffer { truesize, tailroom: 0 }
+    fn of(start: u64, end: u64, truesize: u32) -> HeldSegment {
+        HeldSegment::new(start, end, None, Buffer { truesize, tailroom: 0 })
+    }
+
+    fn packet(start: u64, end: u64, headers: u32) -> HeldSegment {
+        HeldSegment::new(start, end, None, Buffer::of_packet(headers + (end - start) as u32))
     }
 
     #[test]
@@ -191,10 +264,10 @@ mod tests {
     fn short_segment_fills_space_after_its_predecessor() {
         let mut memory = Memory::default();
         // 500 bytes of data in a packet of 540.
-        memory.hold(501, 1001, Buffer::of_packet(540));
-        memory.hold(1001, 1101, Buffer::of_packet(140));
+        memory.receive(packet(501, 1001, 40));
+        memory.receive(packet(1001, 1101, 40));
         assert_eq!(memory.used(), 1280);
-        memory.hold(1101, 1102, Buffer::of_packet(41));
+        memory.receive(packet(1101, 1102, 40));
         assert_eq!(memory.used(), 1280 + 832, "100 bytes were free");
         assert_eq!((memory.release_one(1101), memory.used()), (Some(1101), 832));
     }
@@ -203,11 +276,11 @@ mod tests {
     fn packets_fit_into_pages_reserved_before() {
         let mut memory = Memory::default();
         assert!(!memory.has_reserved(41, 0), "nothing is reserved");
-        memory.hold(1, 101, Buffer::of_packet(152));
+        memory.receive(packet(1, 101, 52));
         // A page less 832 bytes for the packet leaves 3264. A write of one byte takes 833.
         assert!(memory.has_reserved(1452, 0) && memory.has_reserved(1452, 833));
         memory.set_queued(833);
-        memory.hold(101, 1501, Buffer::of_packet(1452));
+        memory.receive(packet(101, 1501, 52));
         assert!(!memory.has_reserved(53, 833), "127 bytes are left");
         assert_eq!(memory.release_one(1501), Some(101));
         assert!(memory.has_reserved(53, 833), "the application has read the first packet");
@@ -216,11 +289,11 @@ mod tests {
     #[test]
     fn only_list_of_a_burst_is_freed() {
         let mut memory = Memory::default();
-        memory.hold(1, 2, of(10));
+        memory.receive(of(1, 2, 10));
         assert_eq!(memory.release_one(2), Some(2));
         assert!(memory.cost() > 0, "a short list is kept for the next segment");
         for at in 1..=100 {
-            memory.hold(at, at + 1, of(10));
+            memory.receive(of(at, at + 1, 10));
         }
         for at in 1..=100 {
             assert_eq!((memory.used(), memory.release_one(101)), (10 * (101 - at), Some(at + 1)));
@@ -229,17 +302,20 @@ mod tests {
     }
 
     #[test]
-    fn read_segments_free_memory_regardless_of_arrival_order() {
+    fn segments_out_of_order_are_read_in_order() {
         let mut memory = Memory::default();
-        memory.hold(1, 101, of(10));
-        memory.hold(301, 401, of(30));
-        memory.hold(201, 301, of(20));
+        memory.receive(of(1, 101, 10));
+        memory.place(of(301, 401, 30));
+        memory.place(of(501, 601, 50));
+        assert_eq!(memory.used(), 90);
+        memory.receive(of(101, 301, 20));
+        assert_eq!(memory.advance(301, None).rcv_nxt, 401);
+        memory.drop_from(501);
         assert_eq!(memory.used(), 60);
         assert_eq!(memory.release_one(301), Some(101));
         assert_eq!(memory.release_one(301), Some(301));
         assert_eq!(memory.release_one(301), None);
-        assert_eq!(memory.used(), 30);
-        memory.drop_from(301);
+        assert_eq!(memory.release_one(401), Some(401));
         assert_eq!(memory.used(), 0);
     }
 }

@@ -6,6 +6,7 @@
 mod acks;
 mod held;
 mod memory;
+mod out_of_order;
 mod sacks;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,8 @@ use airwire::time::Instant;
 
 pub(super) use self::acks::{AckDelay, Acks};
 use self::held::{Decided, Held};
-use self::memory::{Buffer, Memory};
+use self::memory::{Buffer, HeldSegment, Memory};
+pub(super) use self::out_of_order::{Advance, Placed};
 use self::sacks::Sacks;
 pub(super) use self::window::{Selected, Window};
 use crate::profile::{AckCompression, ReceiveMemory};
@@ -25,6 +27,8 @@ use crate::profile::{AckCompression, ReceiveMemory};
 pub(in crate::tcp::receiver) struct Text {
     pub(in crate::tcp::receiver) start: u64,
     pub(in crate::tcp::receiver) end: u64,
+    /// A FIN follows the data.
+    pub(in crate::tcp::receiver) fin: bool,
     /// Bytes of data in this segment, and in the largest segment that may arrive.
     pub(in crate::tcp::receiver) len: u32,
     pub(in crate::tcp::receiver) advmss: u32,
@@ -45,6 +49,11 @@ impl Text {
 
     fn truesize(&self) -> u32 {
         self.buffer().truesize
+    }
+
+    fn segment(&self) -> HeldSegment {
+        let fin = self.fin.then_some(self.end);
+        HeldSegment::new(self.start, self.end + u64::from(self.fin), fin, self.buffer())
     }
 }
 
@@ -176,39 +185,75 @@ impl LinuxReceiver {
         self.window.lock(size);
     }
 
-    /// Processes in-order data (tcp_event_data_recv()). `rcv_nxt` does not include the out-of-order data that
-    /// follows it.
-    pub(super) fn on_in_order(&mut self, now: Instant, text: &Text, rcv_nxt: u64, rto: u64, quick: u32) {
-        self.held().memory.hold(text.start, text.end, text.buffer());
+    /// Returns true if data or a FIN after a hole has arrived.
+    pub(in crate::tcp::receiver) fn has_out_of_order(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| !held.memory.out_of_order().is_empty())
+    }
+
+    /// Returns true if a FIN after a hole has arrived.
+    pub(in crate::tcp::receiver) fn has_early_fin(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.memory.out_of_order().has_fin())
+    }
+
+    /// Processes in-order data (tcp_event_data_recv()).
+    pub(super) fn on_in_order(&mut self, now: Instant, text: &Text, rto: u64, quick: u32) {
+        self.held().memory.receive(text.segment());
         self.acks.schedule();
         self.acks.note_burst_end(self.window.measure_rcv_mss(text));
-        self.window.measure_rtt_by_window(now, rcv_nxt);
+        self.window.measure_rtt_by_window(now, text.end);
         self.acks.adapt(now, rto, self.window.quick_acks(quick));
         if text.len >= 128 && self.window.grow(text, self.used()) {
             self.acks.ensure_quick();
         }
     }
 
-    /// Removes SACK blocks after RCV.NXT has moved.
-    pub(super) fn on_progress(&mut self, rcv_nxt: u64) {
-        if let Some(held) = &mut self.held {
-            held.sacks.remove_below(rcv_nxt);
+    /// Processes the data and the FIN that follow in-order data, which ends at `rcv_nxt` (tcp_ofo_queue()). If that
+    /// data ends with a FIN, all data above is dropped (tcp_fin()). `dsack` is the duplicate in the in-order data. If
+    /// `has_closed`, the application has ended its stream, and the ACK of the FIN precedes the end of the SACK blocks.
+    pub(super) fn advance(
+        &mut self,
+        rcv_nxt: u64,
+        (has_fin, has_closed): (bool, bool),
+        dsack: Option<(u64, u64)>,
+    ) -> Advance {
+        let mut advance = Advance { rcv_nxt, fin: has_fin.then(|| rcv_nxt - 1), dsack };
+        if self.has_out_of_order() && !has_fin {
+            advance = self.held().memory.advance(rcv_nxt, dsack);
+            if !self.has_out_of_order() {
+                // RFC 5681 §4.2: a segment that fills a hole is acknowledged at once.
+                self.acks.schedule_now();
+            }
         }
+        let is_empty = !self.has_out_of_order();
+        let Some(held) = &mut self.held else { return advance };
+        if advance.fin.is_some() {
+            let sacks = std::mem::take(&mut held.sacks);
+            self.on_pruned(0);
+            if has_closed {
+                self.held().decided.sacks = Some(sacks);
+            }
+        } else {
+            held.sacks.remove_below(if is_empty { u64::MAX } else { advance.rcv_nxt });
+        }
+        advance
     }
 
-    /// Processes out-of-order data (tcp_data_queue_ofo()). `span` is the distance from RCV.NXT to the end of
-    /// the held data. `has_new` is true if part of the text is new.
-    pub(super) fn on_out_of_order(&mut self, text: &Text, span: u64, has_new: bool, sack: bool) {
+    /// Processes out-of-order data (tcp_data_queue_ofo()). `sack` is true if SACK was negotiated.
+    pub(super) fn on_out_of_order(&mut self, text: &Text, rcv_nxt: u64, sack: bool) -> Placed {
         self.acks.note_burst_end(self.window.measure_rcv_mss(text));
         self.acks.schedule();
-        if has_new {
-            // Without SACK, an ACK with another window is not a duplicate ACK.
-            if sack && self.window.grow(text, self.used()) {
-                self.acks.ensure_quick();
-            }
-            self.held().memory.hold(text.start, text.end, text.buffer());
+        let (is_first, used) = (!self.has_out_of_order(), self.used());
+        let placed = self.held().memory.place(text.segment());
+        if is_first {
+            self.held().sacks = Sacks::default();
         }
-        self.window.make_room_for(span);
+        // Without SACK, an ACK with another window is not a duplicate ACK.
+        if placed.is_new && sack && self.window.grow(text, used) {
+            self.acks.ensure_quick();
+        }
+        let end = self.held().memory.out_of_order().end().unwrap_or(rcv_nxt);
+        self.window.make_room_for(end - rcv_nxt);
+        placed
     }
 
     /// Drops out-of-order data above `end` after pruning (tcp_prune_ofo_queue()), and the SACK blocks.

@@ -18,7 +18,8 @@ fn opened(memory: Option<ReceiveMemory>) -> LinuxReceiver {
 /// A receiver whose buffer holds one unread segment with this memory cost.
 fn holding(truesize: u32) -> LinuxReceiver {
     let mut receiver = opened(Some(ReceiveMemory::LINUX));
-    receiver.held().memory.hold(1, 1461, Buffer { truesize, tailroom: 0 });
+    let buffer = Buffer { truesize, tailroom: 0 };
+    receiver.held().memory.receive(HeldSegment::new(1, 1461, None, buffer));
     receiver
 }
 
@@ -62,7 +63,8 @@ fn ack_of_idle_receiver_allocates_no_memory() {
 #[test]
 fn profile_without_tuned_window_keeps_quick_acks() {
     let mut receiver = opened(None);
-    receiver.held().memory.hold(1, 1461, Buffer { truesize: 6 << 20, tailroom: 0 });
+    let buffer = Buffer { truesize: 6 << 20, tailroom: 0 };
+    receiver.held().memory.receive(HeldSegment::new(1, 1461, None, buffer));
     receiver.acks.enter_quick_ack_mode(4);
     receiver.decide_window(1461, 1461);
     assert!(receiver.acks.is_quick(), "full memory ended the quick ACKs");
