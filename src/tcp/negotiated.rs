@@ -68,6 +68,10 @@ impl Negotiated {
                 self.snd_scale = shift;
                 self.scaling = true;
             }
+            // After a simultaneous open, Linux scales its windows in any case (tcp_rcv_synsent_state_process()).
+            _ if profile.validation.request_sockets
+                && state == State::SynSent
+                && !syn.flags.contains(Flags::ACK) => {}
             _ => self.rcv_scale = 0,
         }
         self.sack = options.sack_permitted && offers_sack;

@@ -132,7 +132,7 @@ impl Connection {
             syn_data: self.cx.fast_open.syn_text_acked(),
             fast_open_failure: self.cx.fast_open.failure(),
             snd_wscale: self.cx.negotiated.snd_scale(),
-            rcv_wscale: self.cx.negotiated.rcv_scale(),
+            rcv_wscale: if self.cx.negotiated.scaling() { self.cx.negotiated.rcv_scale() } else { 0 },
             rto: self.sender.rtt().rto().get(),
             snd_mss: self.sender.smss() as u32,
             rcv_mss: self.receiver.mss_seen().max(536).min(advertised),
