@@ -267,6 +267,14 @@ impl Recovery {
         self.event(path).on_ack(ack)
     }
 
+    /// Processes an ACK that repeats the last one while nothing is outstanding: a tail loss probe has arrived after
+    /// the original (Linux, tcp_process_tlp_ack()).
+    pub(crate) fn on_repeated_ack(&mut self, path: &mut Path<'_>) {
+        self.event(path).ask(|answers, view| {
+            answers.each_detector(|detect| detect.on_correction(view, Correction::ProbeAnswered));
+        });
+    }
+
     /// Processes an expiry of the retransmission timer with data outstanding.
     pub(crate) fn on_timeout(&mut self, path: &mut Path<'_>) {
         self.event(path).on_timeout();

@@ -155,6 +155,8 @@ pub struct Congestion {
     pub acked_tsval: Option<u32>,
     /// Consecutive timeouts without a new ACK.
     pub timeouts_in_row: u32,
+    /// Number of them while the peer's window was open (icsk_retransmits).
+    pub open_timeouts: u32,
     /// Largest flight since `usage_seq` was set, in segments (for `GrowthLimit::TwiceThePeak`).
     pub peak_flight: f64,
     /// Whether the congestion window limited that flight.
@@ -197,6 +199,7 @@ impl Default for Congestion {
             echoed: None,
             acked_tsval: None,
             timeouts_in_row: 0,
+            open_timeouts: 0,
             peak_flight: 0.0,
             cwnd_limited: false,
             usage_seq: 0,
@@ -388,6 +391,9 @@ pub struct Transmission {
     pub kind: TransmissionKind,
     /// The TSval of the segment (RFC 7323), meaningless on a connection without timestamps.
     pub tsval: u32,
+    /// Data that a timer sends because a small window has held it back. In Linux, it uses the window without need, and
+    /// no tail loss probe follows it (tcp_write_wakeup()).
+    pub is_window_probe: bool,
 }
 
 /// The reason why a segment is sent.

@@ -256,7 +256,7 @@ impl BareSender {
                 TransmissionKind::New => self.flight.on_new(end, self.now, tsval),
                 _ => self.flight.on_resent(start, self.now, tsval),
             }
-            let transmission = Transmission { start, end, kind, tsval };
+            let transmission = Transmission { start, end, kind, tsval, is_window_probe: false };
             self.decide(|recovery, path| recovery.on_sent(path, &transmission));
             let again = if kind == TransmissionKind::New { "" } else { "r" };
             sent.push(format!("{}{again}", end / SMSS));

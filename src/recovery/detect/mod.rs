@@ -195,6 +195,8 @@ pub enum Correction {
     Undone(Restore),
     /// A [`LossEpisode::Collapse`] was attributed to the radio link, so the sender does not restart.
     RefusedCollapse,
+    /// The peer has received a tail loss probe after the original.
+    ProbeAnswered,
     /// The receiver has reneged on SACKed data. Nothing is declared lost until the retransmission timer expires.
     Reneged,
 }

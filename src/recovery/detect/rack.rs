@@ -142,7 +142,8 @@ impl Detect for Rack {
         // The handshake has provided the first sample.
         self.min_rtt = self.min_rtt.or_else(|| view.rtt.min());
         self.on_time.push(OrderedTransmission { sent_at: view.now, start: transmission.start });
-        self.tlp.on_sent(view, transmission.kind == TransmissionKind::New);
+        let may_be_last = transmission.kind == TransmissionKind::New && !transmission.is_window_probe;
+        self.tlp.on_sent(view, may_be_last);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
@@ -170,10 +171,13 @@ impl Detect for Rack {
             self.reordering_timer = None;
             self.tlp.cancel();
         }
-        let Correction::Undone(restore) = correction else { return };
         if self.dialect != RackDialect::Linux {
             return;
         }
+        if correction == Correction::ProbeAnswered {
+            self.tlp.end_probe();
+        }
+        let Correction::Undone(restore) = correction else { return };
         self.in_recovery &= restore.window.is_none();
         self.advanced |= restore.window.is_some();
         if restore.reordered {

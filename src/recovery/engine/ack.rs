@@ -105,7 +105,7 @@ impl Event<'_, '_> {
             self.cc.disorder = Disorder::default();
             self.cc.previous_una = self.path.flight.una() - ack.acked.bytes;
             (self.cc.echoed, self.cc.acked_tsval) = (ack.ecr, ack.acked_tsval);
-            self.cc.timeouts_in_row = 0;
+            (self.cc.timeouts_in_row, self.cc.open_timeouts) = (0, 0);
         } else if ack.duplicate && !self.ignores_duplicates() {
             self.cc.disorder.dupacks += 1;
             self.cc.disorder.room += 1;

@@ -106,7 +106,7 @@ impl Event<'_, '_> {
         if let Some(before) = window {
             self.counters.undone += 1;
             self.answers.window.on_undo();
-            self.cc.timeouts_in_row = 0;
+            (self.cc.timeouts_in_row, self.cc.open_timeouts) = (0, 0);
             self.cancel_resend();
             // The window is not reduced after all, so CWR must not report it (Linux, tcp_ecn_withdraw_cwr()).
             self.send_cwr &= before.ssthresh <= self.cc.ssthresh;
@@ -162,7 +162,9 @@ impl Event<'_, '_> {
         }
         self.observer.on_sent(transmission);
         self.ask(|answers, view| answers.on_sent(view, transmission));
-        self.note_usage(is_new);
+        if !transmission.is_window_probe {
+            self.note_usage(is_new);
+        }
         if self.samples_rates() {
             self.model_on_sent(transmission);
         }

@@ -51,7 +51,10 @@ impl Event<'_, '_> {
     fn ssthresh_after_timeout(&mut self, before: &Congestion) -> f64 {
         let una = self.path.flight.una();
         let repeated = self.profile.recovery.timeout.repeated;
+        // In Linux, a retransmission into a closed window is a probe and not counted (tcp_retransmit_timer()).
+        let is_counted = repeated != RepeatedTimeout::OncePerWindow || self.cc.open_timeouts > 0;
         let first = self.cc.timeouts_in_row == 0
+            || !is_counted
             || repeated == RepeatedTimeout::ReduceAgain
             || matches!(self.cc.episode, Episode::Loss(Restart::Timeout(AfterTimeout::Kept)));
         if !first {
@@ -97,6 +100,7 @@ impl Event<'_, '_> {
         }
         self.path.rtt.back_off();
         self.cc.timeouts_in_row += 1;
+        self.cc.open_timeouts += u32::from(self.path.rwnd > 0);
         self.cc.disorder = Disorder::default();
         self.pending = None;
         self.allowance.data = AllowedData::OldAndNew;

@@ -51,7 +51,7 @@ impl Line {
             _ => self.flight.on_resent(start, self.now, 0),
         }
         let in_flight = self.flight.pipe().segments as f64;
-        let transmission = Transmission { start, end, kind, tsval: 0 };
+        let transmission = Transmission { start, end, kind, tsval: 0, is_window_probe: false };
         self.with(|sampler, view| sampler.on_sent(view, &transmission, in_flight));
     }
 

@@ -67,7 +67,11 @@ impl Frto {
 
 impl Timeout for Frto {
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
-        if view.cc.timeouts_in_row == 0 {
+        let is_first = match is_linux(view) {
+            true => view.cc.open_timeouts == 0,
+            false => view.cc.timeouts_in_row == 0,
+        };
+        if is_first {
             self.before = (view.cc.cwnd, view.cc.ssthresh);
         }
         if !Self::is_applicable(view) {
@@ -136,7 +140,8 @@ impl Frto {
         };
         match view.cc.timeouts_in_row {
             0 => !recovering,
-            _ => is_linux(view),
+            // Retransmissions into a closed window do not count (tcp_enter_loss()).
+            _ => is_linux(view) && view.cc.open_timeouts > 0,
         }
     }
 

@@ -283,7 +283,13 @@ mod tests {
             test.sender.now = Instant::from_secs(12);
             let mut cubic =
                 CubicLinux { epoch_start: Some(10 * HZ), lsndtime: last_sent * HZ, ..CubicLinux::default() };
-            let transmission = Transmission { start: 0, end: 1000, kind: TransmissionKind::New, tsval: 0 };
+            let transmission = Transmission {
+                start: 0,
+                end: 1000,
+                kind: TransmissionKind::New,
+                tsval: 0,
+                is_window_probe: false,
+            };
             cubic.on_sent(&test.view(), &transmission);
             assert_eq!(cubic.epoch_start, Some(epoch_start * HZ));
         }

@@ -283,7 +283,8 @@ impl<M: Window + Model + Default> TestPath<M> {
         let (start, end) = ((self.sent * SMSS as f64) as u64, ((self.sent + amount) * SMSS as f64) as u64);
         for start in (start..end).step_by(SMSS as usize) {
             let end = end.min(start + SMSS);
-            let transmission = Transmission { start, end, kind: TransmissionKind::New, tsval: 0 };
+            let transmission =
+                Transmission { start, end, kind: TransmissionKind::New, tsval: 0, is_window_probe: false };
             self.model.on_sent(&self.sender.view(), &transmission);
         }
         let lost = self.lost_of(amount);

@@ -134,7 +134,7 @@ impl Connection {
     fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: &Choice) {
         let Parts { sender, receiver, cx, .. } = self.parts();
         let (data_end, flags, ecn) = sender.header_fields(cx, now, choice);
-        if cx.profile.sending.sack_on_data && sender.continues_burst(choice.start) {
+        if cx.profile.sending.sack_on_data && sender.continues_burst(choice) {
             receiver.repeat_duplicate();
         }
         self.emit(now, out, choice.start, (flags, ecn), (choice.start, data_end));

@@ -51,7 +51,11 @@ impl Sender {
         let una = self.flight.una();
         let number = self.acceptable_ack(statistics, segment)?;
         if number == una && self.flight.is_empty() && is_bare(segment) {
-            self.update_window(cx, statistics, now, segment, (seq, number, una));
+            let changes_window = self.update_window(cx, statistics, now, segment, (seq, number, una));
+            if !changes_window && segment.seq_len() == 0 {
+                let (recovery, mut path) = self.recovery_and_path(now);
+                recovery.on_repeated_ack(&mut path);
+            }
             return Ok(());
         }
         self.reconsider_burst();

@@ -22,6 +22,13 @@ pub(in crate::tcp) struct Choice {
     pub(in crate::tcp) start: u64,
     end: u64,
     kind: TransmissionKind,
+    is_window_probe: bool,
+}
+
+impl Choice {
+    pub(super) fn is_new(&self) -> bool {
+        self.kind == TransmissionKind::New
+    }
 }
 
 /// A zero-window probe.
@@ -111,7 +118,7 @@ impl Sender {
         } else if cx.profile.sending.merges_retransmissions {
             end = self.merge_with_next(start, end);
         }
-        Some(Choice { start, end, kind })
+        Some(Choice { start, end, kind, is_window_probe: false })
     }
 
     /// Returns the longest retransmission at `start`. Linux limits it to the peer's window, unless that is closed
@@ -191,7 +198,7 @@ impl Sender {
             NextSegment::ProbeLater => return None,
         };
         if usable < smss && usable < unsent && cx.profile.sending.keeps_pushes {
-            let length = self.burst_length(now, start, edge);
+            let length = self.growth_limit(now, start, edge);
             self.grow_waiting_buffer(start, length);
         }
         let last = fin_due == Some(start + len);
@@ -206,6 +213,7 @@ impl Sender {
             }
             return None;
         }
+        let is_window_probe = self.may_send_partial && len < unsent && cx.profile.persist.restarted_by_acks;
         if !last && !is_complete && len < smss && !self.small_segment_may_be_sent(cx, now, len, unsent) {
             return None;
         }
@@ -214,7 +222,9 @@ impl Sender {
         }
         let (recovery, path) = self.recovery_and_path(now);
         let may_send = recovery.may_send_new(&path, len.max(u64::from(fin)));
-        let may_defer = cx.profile.sending.defers && next == NextSegment::Ordinary;
+        // A tail loss probe is not deferred (tcp_send_loss_probe()).
+        let may_defer =
+            cx.profile.sending.defers && next == NextSegment::Ordinary && !self.recovery.is_probing();
         if !may_send || (may_defer && self.defers(cx, now, start, edge, unsent)) {
             return None;
         }
@@ -224,7 +234,11 @@ impl Sender {
         self.stop_persist();
         self.cork = None;
         self.may_send_partial = false;
-        Some(Choice { start, end: start + len + u64::from(fin), kind: TransmissionKind::New })
+        let end = start + len + u64::from(fin);
+        if is_window_probe {
+            self.push_buffer(end);
+        }
+        Some(Choice { start, end, kind: TransmissionKind::New, is_window_probe })
     }
 
     /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
@@ -301,7 +315,7 @@ impl Sender {
         now: Instant,
         choice: &Choice,
     ) -> (u64, Flags, Ecn) {
-        let Choice { start, end, kind } = *choice;
+        let Choice { start, end, kind, .. } = *choice;
         let data_end = end.min(self.buffer.end());
         let mut flags = Flags::ACK;
         if self.fin == Some(end - 1) {
@@ -338,7 +352,7 @@ impl Sender {
         choice: &Choice,
         data_end: u64,
     ) {
-        let Choice { start, end, kind } = *choice;
+        let Choice { start, end, kind, .. } = *choice;
         let tsval = cx.negotiated.ts_now(&cx.profile, now);
         if kind == TransmissionKind::New {
             if self.rtt.style().times_one_segment() && self.timed.is_none() {
@@ -371,7 +385,7 @@ impl Sender {
         }
         self.last_sent = now;
         statistics.data_segments_out += 1;
-        let transmission = Transmission { start, end, kind, tsval };
+        let transmission = Transmission { start, end, kind, tsval, is_window_probe: choice.is_window_probe };
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_sent(&mut path, &transmission);
         self.pace(now, data_end - start);
@@ -447,7 +461,7 @@ impl Sender {
     /// Returns the offset of an ACK without data.
     pub(in crate::tcp) fn bare_seq(&self, cx: &Context) -> u64 {
         let (max, edge) = (self.flight.max(), self.flight.una() + self.wnd);
-        let unit = 1 << cx.negotiated.rcv_scale();
+        let unit = if cx.negotiated.scaling() { 1 << cx.negotiated.rcv_scale() } else { 1 };
         if cx.profile.sending.bounds_bare_seq && max >= edge + unit { edge } else { max }
     }
 

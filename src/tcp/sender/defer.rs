@@ -13,7 +13,7 @@
 
 use airwire::time::{Duration, Instant};
 
-use super::Sender;
+use super::{Choice, Sender};
 use crate::profile::recovery::Pacing;
 use crate::tcp::context::Context;
 
@@ -72,10 +72,10 @@ impl Sender {
         burst.is_some_and(|burst| self.flight.max() < burst.end)
     }
 
-    /// Returns true if new data from `start` on continues a burst.
-    pub(in crate::tcp) fn continues_burst(&self, start: u64) -> bool {
-        let burst = self.spacing.as_ref().and_then(|spacing| spacing.burst);
-        burst.is_some_and(|burst| burst.start < start && start < burst.end)
+    /// Returns true if new data continues a burst.
+    pub(in crate::tcp) fn continues_burst(&self, choice: &Choice) -> bool {
+        let burst = self.spacing.as_ref().and_then(|spacing| spacing.burst).filter(|_| choice.is_new());
+        burst.is_some_and(|burst| burst.start < choice.start && choice.start < burst.end)
     }
 
     /// Returns true if a burst of several segments ends at `end`.
@@ -92,7 +92,7 @@ impl Sender {
     /// Returns true if new data from `start` on is deferred although a segment could be sent. Only for
     /// profiles that defer. `edge` is the right edge of the peer's window.
     pub(super) fn defers(&mut self, cx: &Context, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
-        if unsent <= self.smss {
+        if unsent <= self.current_smss() {
             return false;
         }
         let before = self.burst_mut().copied().unwrap_or_default();
@@ -165,12 +165,24 @@ impl Sender {
         (by_cwnd.min(burst) / smss).max(1) * smss
     }
 
+    /// Returns the length to which the buffer of a burst that begins at `start` is extended. A full congestion window
+    /// extends none (tcp_write_xmit()).
+    pub(super) fn growth_limit(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
+        let smss = self.current_smss();
+        let (burst, by_cwnd) = self.longest_burst(now, start, edge);
+        by_cwnd.min(burst) / smss * smss
+    }
+
     /// Returns the longest burst and the room in the congestion window, in bytes.
     pub(super) fn longest_burst(&mut self, now: Instant, start: u64, edge: u64) -> (u64, u64) {
         let Room { by_cwnd, .. } = self.room(now, start, edge);
         let smss = self.current_smss();
+        let congestion = self.recovery.congestion();
+        // Without SACK, the state of a timeout is kept until data above `recover` is acknowledged.
+        let is_repaired = congestion.recover.is_some_and(|recover| self.flight.una() >= recover);
         // F-RTO sends up to two segments although Linux's cwnd is still small after the timeout.
-        let cwnd = if self.recovery.timeout_is_undecided() { 1.0 } else { self.recovery.congestion().cwnd };
+        let is_small = self.recovery.timeout_is_undecided() && !is_repaired;
+        let cwnd = if is_small { 1.0 } else { congestion.cwnd };
         let half = (cwnd / 2.0) as u64 * smss;
         (half.min(self.autosized(now)).max(smss), by_cwnd)
     }

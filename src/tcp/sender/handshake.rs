@@ -108,6 +108,7 @@ impl Sender {
             if cx.profile.sending.half_window && !was_early {
                 // Linux creates the socket at this point and does not keep the window of the SYN.
                 self.max_wnd = 0;
+                self.update_smss(cx);
             }
         }
         if !segment.flags.contains(Flags::SYN) {
@@ -162,7 +163,8 @@ impl Sender {
     /// Retransmits the data of the SYN at once, without a change of the congestion window.
     pub(in crate::tcp) fn resend_syn_text(&mut self, now: Instant, tsval: u32) {
         let (start, end) = (self.flight.una(), self.flight.max());
-        let transmission = Transmission { start, end, kind: TransmissionKind::New, tsval };
+        let transmission =
+            Transmission { start, end, kind: TransmissionKind::New, tsval, is_window_probe: false };
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_sent(&mut path, &transmission);
         self.flight.rewind();

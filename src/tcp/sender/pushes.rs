@@ -66,21 +66,24 @@ impl Pushes {
         }
         if first < start {
             self.starts.pop_back();
-            if pushed == start {
-                self.ends.pop_back();
-            }
+            self.ends.pop_back_if(|last| *last == start);
         }
         self.starts.push_back(first);
-        let mut sent = limits.sent;
+        let (mut sent, mut has_push) = (limits.sent, false);
         loop {
             let at = end.min(first + limits.buffer);
+            if has_push {
+                // More data is added to a buffer that is pushed and was sent in part.
+                self.ends.pop_back();
+                self.ends.push_back(at);
+            }
             if at == end {
                 break;
             }
             let forced = at - pushed > limits.push;
             if forced {
-                self.ends.push_back(at);
-                pushed = at;
+                self.push_at(at);
+                (pushed, has_push) = (at, true);
             }
             // A full buffer is sent before the next one is filled: the whole buffer if it is pushed,
             // otherwise one burst if it is the first unsent buffer (tcp_push_one()).
@@ -95,17 +98,24 @@ impl Pushes {
                 }
             }
             if sent >= at || at - first >= limits.buffer {
-                first = at;
+                (first, has_push) = (at, false);
                 self.starts.push_back(first);
             }
         }
         self.planned = sent;
         if limits.pushes_end || end - pushed > limits.push {
-            self.ends.push_back(end);
+            self.push_at(end);
             pushed = end;
         }
         self.pushed = Some(pushed);
         self.attempts = self.ends.len().saturating_sub(before);
+    }
+
+    /// Pushes the last buffer, which ends at `end`.
+    fn push_at(&mut self, end: u64) {
+        if self.ends.back() != Some(&end) {
+            self.ends.push_back(end);
+        }
     }
 
     /// Extends the buffer that contains `start` by data of the next one, until it ends at `limit`. The last
@@ -208,7 +218,7 @@ impl Sender {
             return u64::MAX;
         }
         if !self.is_within_burst() {
-            let length = self.burst_length(now, start, edge);
+            let length = self.growth_limit(now, start, edge);
             self.grow_buffer(start, length);
         }
         self.buffer_end(start)
@@ -219,6 +229,16 @@ impl Sender {
     pub(super) fn grow_waiting_buffer(&mut self, start: u64, len: u64) {
         for _ in 0..self.pushes.as_mut().map_or(0, |pushes| std::mem::take(&mut pushes.attempts).max(1)) {
             self.grow_buffer(start, len);
+        }
+    }
+
+    /// Ends a buffer of data at `end`, and pushes it (tcp_write_wakeup()).
+    pub(super) fn push_buffer(&mut self, end: u64) {
+        self.split_buffer(end);
+        if let Some(pushes) = &mut self.pushes
+            && let Err(at) = pushes.ends.binary_search(&end)
+        {
+            pushes.ends.insert(at, end);
         }
     }
 

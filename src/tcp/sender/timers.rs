@@ -283,18 +283,29 @@ impl Sender {
 
     /// Starts the persist timer. The window delays data and nothing is in flight, so only a probe can show
     /// that the window has opened.
+    ///
+    /// The timer waits for an RTO. In Linux, an ACK or a probe restarts it with the backoff of data timeouts
+    /// (tcp_check_probe_timer(), tcp_probe0_when()).
     pub(super) fn start_persist(&mut self, cx: &Context, now: Instant) {
+        self.start_persist_backed_off(cx, now, 0);
+    }
+
+    fn restart_persist(&mut self, cx: &Context, now: Instant) {
+        // Linux counts the timeouts of data and of probes together (icsk_backoff).
+        let of_data = match cx.profile.timers.rto_events {
+            RtoEvents::Linux => self.rtt.backoff(),
+            RtoEvents::Rfc6298 => 0,
+        };
+        self.start_persist_backed_off(cx, now, of_data);
+    }
+
+    fn start_persist_backed_off(&mut self, cx: &Context, now: Instant, of_data: u32) {
         if self.persist.is_none() {
             let from_first = cx.profile.timers.user_timeout_from == UserTimeoutFrom::Transmission;
             if from_first && cx.options.patience().user_timeout.is_some() {
                 self.note_unanswered(now);
             }
             let base: Duration = self.rtt.rto().get().max(cx.profile.persist.min);
-            // Linux counts the timeouts of data and of probes together (icsk_backoff).
-            let of_data = match cx.profile.timers.rto_events {
-                RtoEvents::Linux => self.rtt.backoff(),
-                RtoEvents::Rfc6298 => 0,
-            };
             let wait = base * (1 << (self.persist_backoff + of_data).min(20));
             self.persist = Some(now + wait.min(cx.profile.persist.max));
         }
@@ -303,7 +314,7 @@ impl Sender {
     /// Postpones the next probe after an ACK has confirmed that the window holds data back.
     pub(in crate::tcp) fn postpone_probe(&mut self, cx: &Context, now: Instant) {
         if cx.profile.persist.restarted_by_acks && self.persist.take().is_some() {
-            self.start_persist(cx, now);
+            self.restart_persist(cx, now);
         }
     }
 
@@ -333,7 +344,7 @@ impl Sender {
         }
         self.persist_backoff += 1;
         self.window_probe_is_due = true;
-        self.start_persist(cx, now);
+        self.restart_persist(cx, now);
         false
     }
 }

@@ -57,6 +57,11 @@ impl Tlp {
         matches!(self.probe, Probe::Sent { end_seq, .. } if end_seq == end)
     }
 
+    /// Ends the episode of a probe, because the peer has received it twice.
+    pub(super) fn end_probe(&mut self) {
+        self.probe = Probe::None;
+    }
+
     /// Cancels the probe, because loss recovery begins.
     pub(super) fn cancel(&mut self) {
         *self = Self::new(self.dialect);

@@ -246,7 +246,7 @@ fn dsack_proven_spurious_retransmission_is_taxed_once() {
     let mut resend = |tax: &mut Tax, segment: u64, kind| {
         let (start, end) = (1000 * (segment - 1), 1000 * segment);
         test.sender.flight.on_resent(start, test.sender.now, 0);
-        tax.on_sent(&test.view(), &Transmission { start, end, kind, tsval: 0 });
+        tax.on_sent(&test.view(), &Transmission { start, end, kind, tsval: 0, is_window_probe: false });
     };
     let dsack = |segment: u64| Ack { dsack: Some((1000 * (segment - 1), 1000 * segment)), ..Ack::default() };
     tax.on_ack(&dsack(1));
