@@ -7,7 +7,7 @@
 //! direction, a maximum number and the reason. An exchange with another difference is played again. The
 //! difference is unexplained if the kernel repeats its first answer, and this answer differs from airtcp's. A
 //! single unexplained difference fails the short run with the default seed, and the run of a single exchange.
-//! Other runs print unexplained differences, and fail if more than eight of 10,000 exchanges have one
+//! Other runs print unexplained differences, and fail if more than five of 10,000 exchanges have one
 //! (`MOST_UNEXPLAINED`). A full run also fails if the share of identical or cut exchanges misses its bound.
 //!
 //! This command needs root privileges:
