@@ -216,9 +216,9 @@ impl Packets {
 
 #[test]
 fn wireshark_reassembles_all_packets_of_a_lossy_run() {
-    let args = format!("--size mix --for {} --up saturate --seed 7", size("12s", "110s"));
+    let args = format!("--size mix --for {} --up saturate --seed 7", size("25s", "110s"));
     let run = Run::new("long", "", "max-dat=10", &args);
-    assert!(run.findings.down.pdus + run.findings.up.pdus >= size(9_000, 100_000));
+    assert!(run.findings.down.pdus + run.findings.up.pdus >= size(20_000, 100_000));
     assert!(run.findings.down.laps >= 3 && run.findings.up.laps >= size(1, 3));
     run.assert_behaves();
     run.assert_no_expert_items();
@@ -273,12 +273,12 @@ fn wireshark_decodes_mrw_discards() {
 #[test]
 fn wireshark_decodes_piggybacked_reports() {
     // The load is so low that PDUs contain padding.
-    let args = format!("--size mix --for {} --down poisson:100kbit --up poisson:20kbit", size("20s", "120s"));
+    let args = format!("--size mix --for {} --down poisson:100kbit --up poisson:20kbit", size("40s", "120s"));
     let run = Run::new("piggybacked", &both_directions(".receiver.piggyback = true"), "max-dat=10", &args);
-    assert!(run.counter("pdus_new") > size(1_500, 10_000));
+    assert!(run.counter("pdus_new") > size(3_000, 10_000));
     let has_piggybacked = |values: &&str| values.split(',').any(|value| value == "126");
     let piggybacked = run.values("rlc.li.value").filter(has_piggybacked).count();
-    assert!(piggybacked > size(3, 20), "{piggybacked}");
+    assert!(piggybacked > size(6, 20), "{piggybacked}");
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();

@@ -182,7 +182,7 @@ fn tshark_reassembles_all_packets_of_unacknowledged_mode() {
         );
         let args = format!(
             "--size mix --for {} --down poisson:4Mbit --up poisson:1Mbit --seed 7",
-            size("1500ms", "30s")
+            size("3s", "30s")
         );
         let (directory, _) = simulate(&format!("um-{kind}-{sn}"), &scenario, &args);
         // tshark 4.0 aborts when it reassembles segments of NR in unacknowledged mode.
