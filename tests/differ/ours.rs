@@ -164,6 +164,26 @@ impl HostSide {
         }
     }
 
+    /// Shuts down like Linux: on a connecting socket, shutdown() does not make TCP send a FIN, because
+    /// inet_shutdown() disconnects the socket. In RFC 9293 §3.9.1 this is ABORT.
+    fn shutdown_write(&mut self, id: ConnId) -> Result<(), IoError> {
+        if self.host.connection(id).is_some_and(|connection| connection.state() == State::SynSent) {
+            self.host.abort(id);
+            return Ok(());
+        }
+        self.host.shutdown_write(id)
+    }
+
+    fn close(&mut self, id: ConnId) {
+        self.host.close(self.now, id);
+        self.closed = true;
+    }
+
+    fn set_option(&mut self, id: ConnId, change: impl FnOnce(&mut SocketOptions)) {
+        change(&mut self.options);
+        self.host.set_options(self.now, id, self.options.clone());
+    }
+
     fn open_connection(&self) -> Option<ConnId> {
         self.connection.filter(|_| !self.closed)
     }
@@ -183,38 +203,28 @@ impl Stack for HostSide {
         let Some(id) = self.open_connection() else { return Outcome::Failed };
         let is_opening = |state| matches!(state, State::SynSent | State::SynReceived);
         let opens = self.host.connection(id).is_some_and(|connection| is_opening(connection.state()));
-        let (host, now) = (&mut self.host, self.now);
         let outcome = match call {
             // A socket of Linux takes no data before the connection is open (sk_stream_wait_connect()).
             Call::Write(_) if opens => Err(IoError::WouldBlock),
-            Call::Write(len) => host.write(now, id, &vec![b'x'; len as usize]),
+            Call::Write(len) => self.host.write(self.now, id, &vec![b'x'; len as usize]),
             Call::Read(len) => {
                 read.resize(len as usize, 0);
                 let outcome = self.read(id, read);
                 read.truncate(*outcome.as_ref().unwrap_or(&0));
                 outcome
             }
-            // In Linux, shutdown() on a connecting socket does not make TCP send a FIN: inet_shutdown()
-            // disconnects the socket. In RFC 9293 §3.9.1 this is ABORT.
-            Call::ShutdownWrite
-                if host.connection(id).is_some_and(|connection| connection.state() == State::SynSent) =>
-            {
-                host.abort(id);
+            Call::ShutdownWrite => self.shutdown_write(id).map(|()| 0),
+            Call::Close => {
+                self.close(id);
                 Ok(0)
             }
-            Call::ShutdownWrite => host.shutdown_write(id).map(|()| 0),
-            Call::Close | Call::Abort => {
-                if call == Call::Abort {
-                    self.options.linger = Linger::Abort;
-                    host.set_options(now, id, self.options.clone());
-                }
-                host.close(now, id);
-                self.closed = true;
+            Call::Abort => {
+                self.set_option(id, |options| options.linger = Linger::Abort);
+                self.close(id);
                 Ok(0)
             }
             Call::NoDelay => {
-                self.options.nodelay = true;
-                host.set_options(now, id, self.options.clone());
+                self.set_option(id, |options| options.nodelay = true);
                 Ok(0)
             }
         };

@@ -5,6 +5,7 @@
 //! the time at which a [`Receiver`] may acknowledge the segments that have arrived.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use airwire::options::{Layout, Options, SackBlocks, Timestamps};
 use airwire::segment::{self, Ecn, Flags, Header, Segment};
@@ -24,7 +25,6 @@ pub(crate) struct Peer {
     clock: u32,
     /// One past the last byte sent, without segments beyond the window.
     next: u64,
-    sent_syn: bool,
     /// Our side's initial sequence number.
     irs: Option<Seq>,
     /// The segments that our side has sent and the peer has not acknowledged, in sequence order, without
@@ -74,7 +74,6 @@ impl Peer {
             iss: Seq(plan.iss),
             clock: plan.clock,
             next: 0,
-            sent_syn: false,
             irs: None,
             outstanding: Vec::new(),
             received_max: 0,
@@ -115,45 +114,22 @@ impl Peer {
         segment: &Segment<'_>,
         packet: &[u8],
     ) -> Observed {
-        let syn = segment.flags.contains(Flags::SYN);
-        if syn {
-            self.irs = Some(segment.seq);
-            self.their_scale = segment.options.window_scale;
-            self.their_sack = segment.options.sack_permitted;
-            self.their_stamps = segment.options.timestamps.is_some();
-        }
-        if let Some(timestamps) = segment.options.timestamps {
-            self.ts_recent = timestamps.val;
-        }
-        let reset = segment.flags.contains(Flags::RST);
-        self.reset |= reset;
-        let seq = match self.irs {
-            _ if reset && segment.seq == Seq(0) => SeqNumber::Zero,
-            Some(irs) => SeqNumber::Offset(signed(segment.seq, irs, self.received_max)),
-            None => SeqNumber::Raw(segment.seq.0),
-        };
-        let ack =
-            segment.flags.contains(Flags::ACK).then(|| segment.ack.offset(self.iss, self.next)).flatten();
-        let shift = if syn || !self.scales() { 0 } else { self.their_scale.unwrap_or(0) };
-        let window = u64::from(segment.window) << shift;
-        if !reset {
-            if let SeqNumber::Offset(start) = seq
-                && let Ok(start) = u64::try_from(start)
-            {
-                self.record_range(start, segment);
-            }
+        self.record_options(segment);
+        let has_ack = segment.flags.contains(Flags::ACK);
+        let seq = self.seq_number(segment);
+        let ack = has_ack.then(|| segment.ack.offset(self.iss, self.next)).flatten();
+        let window = self.window_of(segment);
+        if segment.flags.contains(Flags::RST) {
+            self.reset = true;
+        } else {
+            self.record_range(seq, segment);
             if let Some(ack) = ack {
                 self.their_ack = self.their_ack.max(ack);
                 self.edge = self.edge.max(ack + window);
             }
         }
-        let near = |seq: Seq| {
-            let at = seq.offset(self.iss, self.next).unwrap_or(0);
-            match self.named_edge {
-                Some(edge) if at + NEAR_EDGE > edge => BlockEdge::FromEdge(at as i64 - edge as i64),
-                _ => BlockEdge::At(at),
-            }
-        };
+        let options = &segment.options;
+        let epoch = if has_ack { self.clock } else { 0 };
         Observed {
             at,
             prompt,
@@ -163,23 +139,58 @@ impl Peer {
             len: segment.payload.len(),
             window,
             kinds: crate::observed::kinds(packet),
-            mss: segment.options.mss,
-            scale: segment.options.window_scale,
-            ecr: segment.options.timestamps.map(|ts| {
-                if segment.flags.contains(Flags::ACK) {
-                    ts.ecr.wrapping_sub(self.clock) as i32
-                } else {
-                    ts.ecr as i32
-                }
-            }),
-            sack: segment.options.sack.as_slice().iter().map(|(l, r)| (near(*l), near(*r))).collect(),
+            mss: options.mss,
+            scale: options.window_scale,
+            ecr: options.timestamps.map(|ts| ts.ecr.wrapping_sub(epoch) as i32),
+            sack: options.sack.as_slice().iter().map(|block| self.block_edges(*block)).collect(),
             ecn: segment.ecn,
             ip: crate::observed::ip(packet),
         }
     }
 
+    /// Records what the options of our side's segment negotiate, and its timestamp.
+    fn record_options(&mut self, segment: &Segment<'_>) {
+        if segment.flags.contains(Flags::SYN) {
+            self.irs = Some(segment.seq);
+            self.their_scale = segment.options.window_scale;
+            self.their_sack = segment.options.sack_permitted;
+            self.their_stamps = segment.options.timestamps.is_some();
+        }
+        if let Some(timestamps) = segment.options.timestamps {
+            self.ts_recent = timestamps.val;
+        }
+    }
+
+    fn seq_number(&self, segment: &Segment<'_>) -> SeqNumber {
+        match self.irs {
+            _ if segment.flags.contains(Flags::RST) && segment.seq == Seq(0) => SeqNumber::Zero,
+            Some(irs) => SeqNumber::Offset(signed(segment.seq, irs, self.received_max)),
+            None => SeqNumber::Raw(segment.seq.0),
+        }
+    }
+
+    /// Returns the window of our side's segment in bytes. The window of a SYN is not scaled.
+    fn window_of(&self, segment: &Segment<'_>) -> u64 {
+        let is_scaled = self.scales() && !segment.flags.contains(Flags::SYN);
+        u64::from(segment.window) << self.their_scale.filter(|_| is_scaled).unwrap_or(0)
+    }
+
+    /// Returns the ends of a SACK block of our side.
+    fn block_edges(&self, (left, right): (Seq, Seq)) -> (BlockEdge, BlockEdge) {
+        let edge = |seq: Seq| {
+            let at = seq.offset(self.iss, self.next).unwrap_or(0);
+            match self.named_edge {
+                Some(edge) if at + NEAR_EDGE > edge => BlockEdge::FromEdge(at as i64 - edge as i64),
+                _ => BlockEdge::At(at),
+            }
+        };
+        (edge(left), edge(right))
+    }
+
     /// Records the sequence numbers of a segment of our side.
-    fn record_range(&mut self, start: u64, segment: &Segment<'_>) {
+    fn record_range(&mut self, seq: SeqNumber, segment: &Segment<'_>) {
+        let SeqNumber::Offset(start) = seq else { return };
+        let Ok(start) = u64::try_from(start) else { return };
         let end = start + segment.seq_len();
         self.retransmitted |= !segment.payload.is_empty() && start < self.received_max;
         if !segment.flags.contains(Flags::SYN)
@@ -204,28 +215,15 @@ impl Peer {
         now: Duration,
         to: SocketAddr,
     ) -> Option<BuiltSegment> {
-        let mut words = Vec::new();
         let syn = planned.flags.contains(Flags::SYN);
-        let base = self.next.max(u64::from(!syn));
-        let start = match planned.at {
-            At::Start => 0,
-            At::Next(by) => base.checked_add_signed(by.into())?,
-            At::Acked(by) => self.their_ack.max(1).checked_add_signed(by.into())?,
-            At::Edge(by) => self.named_edge.insert(self.edge.max(1)).checked_add_signed(by.into())?,
-        };
+        let start = self.start_of(planned)?;
         let end =
             start + u64::from(planned.len) + u64::from(syn) + u64::from(planned.flags.contains(Flags::FIN));
-        if matches!(planned.at, At::Edge(_)) {
-            words.push("edge".to_owned());
-        }
         let answer = match (planned.ack, &mut self.receiver) {
             (AckNumber::Arrived(count), Some(receiver)) => Some(receiver.acknowledge(count)?),
             _ => None,
         };
-        self.position_word(start, end, &mut words);
-        if !planned.flags.intersects(Flags::ACK.with(Flags::SYN).with(Flags::RST)) {
-            words.push("no-ack".to_owned());
-        }
+        let mut words = self.position_words(planned, start, end);
         let ack_number = answer.as_ref().map(|answer| answer.next);
         let ack =
             planned.flags.contains(Flags::ACK).then(|| self.acknowledge(planned.ack, ack_number, &mut words));
@@ -234,40 +232,59 @@ impl Peer {
         if let Some(answer) = &answer {
             options.sack = self.blocks_of(answer, &mut words);
         }
-        let flags = match (syn && self.offers.ecn, ack) {
-            (true, None) => planned.flags.with(Flags::ECE).with(Flags::CWR),
-            (true, Some(_)) => planned.flags.with(Flags::ECE),
-            (false, _) => planned.flags,
-        };
         if matches!(planned.at, At::Next(by) if by >= 0) || planned.at == At::Start || end <= self.edge {
             self.next = self.next.max(end);
         }
-        self.sent_syn |= syn;
-        let ack_number = match (ack, self.irs) {
-            (Some(ack), Some(irs)) => irs.at(ack),
-            (Some(ack), None) => Seq(ack as u32),
-            (None, _) => Seq(0),
-        };
         let header = Header {
-            src: self.addr,
-            dst: to,
             seq: self.iss.at(start),
-            ack: ack_number,
-            flags,
+            ack: ack.map_or(Seq(0), |ack| self.irs.unwrap_or(Seq(0)).at(ack)),
+            flags: self.flags_of(planned),
             window,
             ecn: planned.ecn,
+            ..self.header(to)
+        };
+        let first = start + u64::from(syn);
+        let packet = build_packet(&header, &options, first..first + u64::from(planned.len));
+        let text = self.script_line(planned, start, ack, &header, &options);
+        Some(BuiltSegment { packet, text, words })
+    }
+
+    /// Returns the offset of a planned segment, or `None` if it would begin below the stream.
+    fn start_of(&mut self, planned: &PlannedSegment) -> Option<u64> {
+        let syn = planned.flags.contains(Flags::SYN);
+        match planned.at {
+            At::Start => Some(0),
+            At::Next(by) => self.next.max(u64::from(!syn)).checked_add_signed(by.into()),
+            At::Acked(by) => self.their_ack.max(1).checked_add_signed(by.into()),
+            At::Edge(by) => self.named_edge.insert(self.edge.max(1)).checked_add_signed(by.into()),
+        }
+    }
+
+    /// Returns the flags of a planned segment. A SYN that offers ECN has the flags of RFC 3168 §6.1.1.
+    fn flags_of(&self, planned: &PlannedSegment) -> Flags {
+        let flags = planned.flags;
+        match (flags.contains(Flags::SYN) && self.offers.ecn, flags.contains(Flags::ACK)) {
+            (true, false) => flags.with(Flags::ECE).with(Flags::CWR),
+            (true, true) => flags.with(Flags::ECE),
+            (false, _) => flags,
+        }
+    }
+
+    /// Returns a header of the peer without numbers and flags.
+    fn header(&self, to: SocketAddr) -> Header {
+        Header {
+            src: self.addr,
+            dst: to,
+            seq: Seq(0),
+            ack: Seq(0),
+            flags: Flags::default(),
+            window: 0,
+            ecn: Ecn::NotEct,
             tos: 0,
             ttl: 64,
             dont_fragment: true,
             ident: 0,
-        };
-        let (mut written, mut packet) = (Vec::new(), Vec::new());
-        options.write(Layout::Linux, &mut written);
-        let first = start + u64::from(syn);
-        let text: Vec<u8> = (0..u64::from(planned.len)).map(|i| stream_byte(first + i)).collect();
-        segment::emit(&mut packet, &header, &written, (&text, &[]));
-        let text = self.script_line(planned, start, ack, &header, &options);
-        Some(BuiltSegment { packet, text, words })
+        }
     }
 
     /// Changes the window of the peer, and returns the window field of its next segment.
@@ -328,8 +345,8 @@ impl Peer {
         text
     }
 
-    /// Adds the word for the position of a segment in the stream and in our side's window.
-    fn position_word(&self, start: u64, end: u64, words: &mut Vec<String>) {
+    /// Returns the words for the position of a segment in the stream and in our side's window.
+    fn position_words(&self, planned: &PlannedSegment, start: u64, end: u64) -> Vec<String> {
         let expected = self.their_ack.max(1);
         let word = match () {
             () if start > self.edge.max(1) => "seq:beyond",
@@ -342,7 +359,9 @@ impl Peer {
             () if end <= expected => "seq:old",
             () => "seq:partly-old",
         };
-        words.push(word.to_owned());
+        let edge = matches!(planned.at, At::Edge(_)).then_some("edge");
+        let is_bare = !planned.flags.intersects(Flags::ACK.with(Flags::SYN).with(Flags::RST));
+        [edge, Some(word), is_bare.then_some("no-ack")].into_iter().flatten().map(str::to_owned).collect()
     }
 
     /// Returns the acknowledgement number as an offset. `arrived` is the number from the receiver, if it sends
@@ -406,31 +425,34 @@ impl Peer {
                 TimestampChoice::Missing => words.push("stamp:missing".to_owned()),
             }
         }
-        if planned.sack > 0
-            && self.offers.sack
-            && self.their_sack
-            && let Some(irs) = self.irs
-        {
-            let first = self.outstanding.len().saturating_sub(usize::from(planned.sack)).max(1);
-            let mut blocks: Vec<(u64, u64)> = Vec::new();
-            for (from, to) in self.outstanding.iter().skip(first) {
-                match blocks.last_mut() {
-                    Some(last) if last.1 == *from => last.1 = *to,
-                    _ => blocks.push((*from, *to)),
-                }
-            }
-            let mut sack = SackBlocks::default();
-            for (from, to) in blocks.iter().rev().take(3) {
-                sack.push(irs.at(*from), irs.at(*to));
-            }
-            if !sack.is_empty() {
-                words.push("sack".to_owned());
-            }
-            options.sack = sack;
+        if planned.sack > 0 {
+            options.sack = self.blocks_of_last(planned.sack.into(), words);
         }
         options
     }
 
+    /// Returns SACK blocks for the last `count` outstanding segments, except the first outstanding segment.
+    fn blocks_of_last(&self, count: usize, words: &mut Vec<String>) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        let Some(irs) = self.irs.filter(|_| self.offers.sack && self.their_sack) else { return sack };
+        let first = self.outstanding.len().saturating_sub(count).max(1);
+        let mut blocks: Vec<(u64, u64)> = Vec::new();
+        for (from, to) in self.outstanding.iter().skip(first) {
+            match blocks.last_mut() {
+                Some(last) if last.1 == *from => last.1 = *to,
+                _ => blocks.push((*from, *to)),
+            }
+        }
+        for (from, to) in blocks.iter().rev().take(3) {
+            sack.push(irs.at(*from), irs.at(*to));
+        }
+        if !sack.is_empty() {
+            words.push("sack".to_owned());
+        }
+        sack
+    }
+
+    /// Returns the SACK blocks of the receiver's ACK.
     fn blocks_of(&self, answer: &Acknowledgment, words: &mut Vec<String>) -> SackBlocks {
         let mut sack = SackBlocks::default();
         let Some(irs) = self.irs.filter(|_| self.offers.sack && self.their_sack) else { return sack };
@@ -447,22 +469,22 @@ impl Peer {
     /// Returns a reset that makes our side delete the connection.
     pub(crate) fn final_reset(&self, to: SocketAddr) -> Vec<u8> {
         let header = Header {
-            src: self.addr,
-            dst: to,
             seq: self.iss.at(self.their_ack.max(1)),
             ack: self.irs.map_or(Seq(0), |irs| irs.at(self.received_max)),
             flags: Flags::RST.with(Flags::ACK),
-            window: 0,
-            ecn: Ecn::NotEct,
-            tos: 0,
-            ttl: 64,
-            dont_fragment: true,
-            ident: 0,
+            ..self.header(to)
         };
-        let mut packet = Vec::new();
-        segment::emit(&mut packet, &header, &[], (&[], &[]));
-        packet
+        build_packet(&header, &Options::default(), 0..0)
     }
+}
+
+/// Builds a packet with this range of the peer's stream.
+fn build_packet(header: &Header, options: &Options, range: Range<u64>) -> Vec<u8> {
+    let (mut written, mut packet) = (Vec::new(), Vec::new());
+    options.write(Layout::Linux, &mut written);
+    let payload: Vec<u8> = range.map(stream_byte).collect();
+    segment::emit(&mut packet, header, &written, (&payload, &[]));
+    packet
 }
 
 /// Like [`Seq::offset`], also below the beginning of the stream.

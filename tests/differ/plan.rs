@@ -273,13 +273,7 @@ impl Generator {
 
     fn handshake(&mut self, theme: Theme, opening: Opening, events: &mut Vec<Event>) {
         let is_unusual = theme == Theme::Opening;
-        let unusual_events = |generator: &mut Self, events: &mut Vec<Event>| {
-            while is_unusual && generator.one_in(2) {
-                let action = generator.unusual_event();
-                generator.push(events, action);
-            }
-        };
-        unusual_events(self, events);
+        self.push_unusual_events(theme, events);
         match opening {
             Opening::Passive => {
                 let mut syn = PlannedSegment::SYN;
@@ -287,23 +281,13 @@ impl Generator {
                     syn.len = 100;
                 }
                 self.push(events, Action::Peer(syn));
-                unusual_events(self, events);
-                let mut ack = PlannedSegment { at: At::Next(0), ..PlannedSegment::ACK };
-                if self.one_in(6) {
-                    ack.len = self.data_len();
-                    ack.flags = ack.flags.with(Flags::PSH);
-                }
-                if self.one_in(12) {
-                    ack.flags = ack.flags.with(Flags::FIN);
-                }
-                if self.one_in(8) {
-                    ack.window = Some(self.window());
-                }
+                self.push_unusual_events(theme, events);
+                let ack = self.final_ack();
                 self.push(events, Action::Peer(ack));
             }
             Opening::Active if is_unusual && self.one_in(2) => {
                 self.push(events, Action::Peer(PlannedSegment::SYN));
-                unusual_events(self, events);
+                self.push_unusual_events(theme, events);
                 let answer = self.pick(&[PlannedSegment::SYN_ACK, PlannedSegment::ACK]);
                 self.push(events, Action::Peer(answer));
             }
@@ -311,7 +295,31 @@ impl Generator {
                 self.push(events, Action::Peer(PlannedSegment::SYN_ACK));
             }
         }
-        unusual_events(self, events);
+        self.push_unusual_events(theme, events);
+    }
+
+    /// The ACK that ends the peer's handshake. It may carry data, a FIN, or another window.
+    fn final_ack(&mut self) -> PlannedSegment {
+        let mut ack = PlannedSegment { at: At::Next(0), ..PlannedSegment::ACK };
+        if self.one_in(6) {
+            ack.len = self.data_len();
+            ack.flags = ack.flags.with(Flags::PSH);
+        }
+        if self.one_in(12) {
+            ack.flags = ack.flags.with(Flags::FIN);
+        }
+        if self.one_in(8) {
+            ack.window = Some(self.window());
+        }
+        ack
+    }
+
+    /// Adds events that do not belong to a normal handshake, if this is the theme of the exchange.
+    fn push_unusual_events(&mut self, theme: Theme, events: &mut Vec<Event>) {
+        while theme == Theme::Opening && self.one_in(2) {
+            let action = self.unusual_event();
+            self.push(events, action);
+        }
     }
 
     /// An event that does not belong to a normal handshake.

@@ -145,60 +145,59 @@ impl Task {
 
     fn report(&self, exchanges: &[Exchange]) -> Result<(), String> {
         let mut shares = Shares::default();
-        let mut uses: Vec<Uses<'_>> = self.rows.iter().map(Uses::of).collect();
-        let mut unexplained: BTreeMap<String, Vec<Unexplained<'_>>> = BTreeMap::new();
-        let mut varying = Vec::new();
+        let mut found = Found::new(&self.rows);
         for exchange in exchanges {
             shares.add(exchange);
-            let case = match &exchange.end {
-                End::Differs(case) => case,
+            match &exchange.end {
+                End::Differs(case) => self.sort_differences(exchange, case, &mut found),
                 End::Varies(case) => {
-                    let unexplained =
-                        case.differences.iter().filter(|difference| difference.row(&self.rows).is_none());
-                    varying.extend(
-                        unexplained.map(|difference| (exchange.number, difference.signature())).take(1),
-                    );
-                    continue;
+                    let mut differences = case.differences.iter();
+                    let varying = differences.find(|difference| difference.row(&self.rows).is_none());
+                    found.varying.extend(varying.map(|difference| (exchange.number, difference.signature())));
                 }
-                _ => continue,
-            };
-            let mut counted = BTreeSet::new();
-            for difference in &case.differences {
-                match difference.row(&self.rows) {
-                    Some(row) => {
-                        uses[row].add(case, difference, counted.insert((row, &difference.key)));
-                        if matches!(self.shown.as_deref(), Some(shown) if shown == "all" || shown == self.rows[row].name())
-                        {
-                            eprintln!("{}", self.describe(&difference.key, &[(exchange, case, difference)]));
-                        }
-                    }
-                    None => unexplained
-                        .entry(difference.signature())
-                        .or_default()
-                        .push((exchange, &**case, difference)),
-                }
+                End::Open | End::Same | End::GivenUp => {}
             }
         }
         eprintln!("{}", shares.headline());
-        for (number, signature) in &varying {
+        for (number, signature) in &found.varying {
             eprintln!("the kernel's answers vary in exchange {number}: {signature}");
         }
+        let uses = &found.uses;
         let mut errors: Vec<String> = uses.iter().flat_map(|uses| uses.report(exchanges.len())).collect();
-        errors.extend(self.judge_unexplained(unexplained));
+        errors.extend(self.judge_unexplained(found.unexplained));
         if self.is_full {
             errors.extend(uses.iter().filter_map(Uses::unused));
             errors.extend(shares.errors());
         }
-        let most_varying = most_in(MOST_VARYING, exchanges.len());
-        if varying.len() > most_varying {
-            let number = varying.len();
-            errors.push(format!("the kernel's answers vary in {number} instead of {most_varying} exchanges"));
+        let (number, most) = (found.varying.len(), most_in(MOST_VARYING, exchanges.len()));
+        if number > most {
+            errors.push(format!("the kernel's answers vary in {number} instead of {most} exchanges"));
         }
         if shares.given_up * 100 > exchanges.len() * GIVEN_UP {
             let given_up = shares.given_up;
             errors.push(format!("{given_up} exchanges could not be decided: is this machine too busy?"));
         }
         if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
+    }
+
+    /// Assigns the differences of an exchange to the rows that explain them. Prints the differences of the
+    /// shown row.
+    fn sort_differences<'a>(&'a self, exchange: &'a Exchange, case: &'a Divergence, found: &mut Found<'a>) {
+        let is_shown = |row: usize| {
+            self.shown.as_deref().is_some_and(|shown| shown == "all" || shown == self.rows[row].name())
+        };
+        let mut counted = BTreeSet::new();
+        for difference in &case.differences {
+            let Some(row) = difference.row(&self.rows) else {
+                let group = found.unexplained.entry(difference.signature()).or_default();
+                group.push((exchange, case, difference));
+                continue;
+            };
+            found.uses[row].add(case, difference, counted.insert((row, &difference.key)));
+            if is_shown(row) {
+                eprintln!("{}", self.describe(&difference.key, &[(exchange, case, difference)]));
+            }
+        }
     }
 
     /// Prints the differences that no row explains, or returns them as errors if there are too many.
@@ -234,6 +233,23 @@ impl Task {
 
 /// A difference that no row explains.
 type Unexplained<'a> = (&'a Exchange, &'a Divergence, &'a Difference);
+
+/// The differences of all exchanges.
+struct Found<'a> {
+    /// The differences that each row explains.
+    uses: Vec<Uses<'a>>,
+    /// The unexplained differences by signature.
+    unexplained: BTreeMap<String, Vec<Unexplained<'a>>>,
+    /// The exchanges in which the kernel's own answers vary, with the signature of the first unexplained
+    /// difference.
+    varying: Vec<(u64, String)>,
+}
+
+impl<'a> Found<'a> {
+    fn new(rows: &'a [Row]) -> Self {
+        Self { uses: rows.iter().map(Uses::of).collect(), unexplained: BTreeMap::new(), varying: Vec::new() }
+    }
+}
 
 /// The differences that a row explains.
 struct Uses<'a> {
