@@ -31,47 +31,61 @@ fn segment(index: u64, at: i64, sending: Sending, fate: Fate) -> SentSegment {
 /// retransmits it.
 pub(crate) fn transfer(segments: u64, gap: i64) -> Trace {
     let mut trace = Trace { name: "10.83.0.2:5000 → 100.64.0.2:9000".to_owned(), ..Trace::default() };
-    let (mut frame, mut cwnd) = (0, 10.0 * MSS as f64);
+    let in_flight = (RTT / gap) as u32;
+    let mut cwnd = 10.0 * MSS as f64;
     let mut retransmissions = Vec::new();
     for index in 0..segments {
         let at = index as i64 * gap;
-        let fate = match index % 100 {
-            30 => {
-                let arrived = Fate::Arrived { at: at + 2 * RTT + RTT / 2 };
-                let copy = segment(index, at + 2 * RTT, Sending::Fast, arrived);
-                retransmissions.push(SentSegment { dupacks: 3, ..copy });
-                Fate::Lost(Loss::Airlink(Cause::Radio))
-            }
-            80 => {
-                let spurious = Fate::Spurious { proof: Proof::Timestamp };
-                retransmissions.push(segment(index, at + 4 * RTT, Sending::Timeout, spurious));
-                trace.idle.push(Idle { from: at + 3 * RTT, to: at + 4 * RTT });
-                Fate::Arrived { at: at + 5 * RTT }
-            }
-            _ => Fate::Arrived { at: at + RTT / 2 },
-        };
-        let in_flight = (RTT / gap) as u32;
-        let sent = SentSegment { number: frame + 1, in_flight, ..segment(index, at, Sending::New, fate) };
-        frame += 2;
-        let duplicate = (31..36).contains(&(index % 100));
-        let ack = if duplicate { 1 + (index / 100 * 100 + 30) * MSS } else { sent.end };
-        let sack = if duplicate { vec![(ack + MSS, sent.end)] } else { Vec::new() };
-        trace.segments.push(sent);
-        trace.acks.push(AckSeen { at: at + RTT, number: frame, ack, edge: ack + 65_536, duplicate, sack });
-        if !duplicate {
-            let seconds = 0.1 + (index % 37) as f64 / 1000.0;
-            trace.rtt.push(RttSample { at: at + RTT, seconds, timestamps: true });
+        let (fate, retransmission) = fate(index, at);
+        if retransmission.as_ref().is_some_and(|copy| copy.sending == Sending::Timeout) {
+            trace.idle.push(Idle { from: at + 3 * RTT, to: at + 4 * RTT });
         }
+        retransmissions.extend(retransmission);
+        // The ACK of each segment is the next frame.
+        let number = 2 * index + 1;
+        trace.segments.push(SentSegment { number, in_flight, ..segment(index, at, Sending::New, fate) });
+        let ack = ack(index, at + RTT, number + 1);
+        if !ack.duplicate {
+            let seconds = 0.1 + (index % 37) as f64 / 1000.0;
+            trace.rtt.push(RttSample { at: ack.at, seconds, timestamps: true });
+        }
+        trace.acks.push(ack);
         cwnd = if index % 100 == 31 { cwnd / 2.0 } else { cwnd + MSS as f64 / 10.0 };
-        let flight = (RTT / gap) as u64 * MSS;
+        let flight = u64::from(in_flight) * MSS;
         let (cwnd, ssthresh) = (Some(cwnd), Some(8.0 * MSS as f64));
         trace.windows.push(WindowPoint { at, in_flight: flight, estimated: flight, cwnd, ssthresh });
     }
-    for (number, copy) in (frame + 1..).zip(retransmissions) {
+    for (number, copy) in (2 * segments + 1..).zip(retransmissions) {
         trace.decisions.push(decision_before(&copy));
         trace.segments.push(SentSegment { number, ..copy });
     }
     trace
+}
+
+/// The fate of the first transmission of a segment, and its retransmission.
+fn fate(index: u64, at: i64) -> (Fate, Option<SentSegment>) {
+    match index % 100 {
+        30 => {
+            let arrived = Fate::Arrived { at: at + 2 * RTT + RTT / 2 };
+            let copy = segment(index, at + 2 * RTT, Sending::Fast, arrived);
+            (Fate::Lost(Loss::Airlink(Cause::Radio)), Some(SentSegment { dupacks: 3, ..copy }))
+        }
+        80 => {
+            let spurious = Fate::Spurious { proof: Proof::Timestamp };
+            let copy = segment(index, at + 4 * RTT, Sending::Timeout, spurious);
+            (Fate::Arrived { at: at + 5 * RTT }, Some(copy))
+        }
+        _ => (Fate::Arrived { at: at + RTT / 2 }, None),
+    }
+}
+
+/// The ACK of a segment. The ACKs of the five segments after a loss are duplicates.
+fn ack(index: u64, at: i64, number: u64) -> AckSeen {
+    let end = 1 + (index + 1) * MSS;
+    let duplicate = (31..36).contains(&(index % 100));
+    let ack = if duplicate { 1 + (index / 100 * 100 + 30) * MSS } else { end };
+    let sack = if duplicate { vec![(ack + MSS, end)] } else { Vec::new() };
+    AckSeen { at, number, ack, edge: ack + 65_536, duplicate, sack }
 }
 
 /// The decision that leads to a retransmission.
@@ -364,6 +378,19 @@ fn check_states_are_absent_without_log(browser: &mut Browser) {
 }
 
 fn check_keyboard_controls(browser: &mut Browser) {
+    check_tab_reaches_controls(browser);
+    browser.eval("document.querySelector('.stage').focus()");
+    check_keys_zoom_and_move(browser);
+    check_keys_step_through_events(browser);
+
+    browser.key("?");
+    assert_eq!(browser.eval("document.querySelector('#help').open"), true);
+    assert!(browser.text("#help").contains("next or previous retransmission or loss"));
+    assert_no_complaints(browser);
+}
+
+/// Tab reaches every kind of control, and each shows that it has the focus.
+fn check_tab_reaches_controls(browser: &mut Browser) {
     let wanted = ["sort", "tick", "show", "stage"];
     let mut seen: Vec<String> = Vec::new();
     while seen.len() < 60 && !wanted.iter().all(|wanted| seen.iter().any(|it| it.starts_with(wanted))) {
@@ -381,7 +408,9 @@ fn check_keyboard_controls(browser: &mut Browser) {
             .unwrap_or_else(|| panic!("{reached} is not reached with Tab: {seen:?}"));
         assert!(found.ends_with("solid"), "the focus is visible: {found}");
     }
-    browser.eval("document.querySelector('.stage').focus()");
+}
+
+fn check_keys_zoom_and_move(browser: &mut Browser) {
     let full = range(browser);
     browser.key("+");
     let closer = range(browser);
@@ -394,7 +423,10 @@ fn check_keyboard_controls(browser: &mut Browser) {
     browser.key("-");
     browser.key("0");
     assert_eq!(range(browser), full);
+}
 
+/// Keys step through losses and retransmissions, and through packets.
+fn check_keys_step_through_events(browser: &mut Browser) {
     for _ in 0..4 {
         browser.key("+");
     }
@@ -409,11 +441,6 @@ fn check_keyboard_controls(browser: &mut Browser) {
     assert_eq!(browser.text(".note"), second);
     browser.key(".");
     assert!(browser.text(".note").contains("frame"));
-
-    browser.key("?");
-    assert_eq!(browser.eval("document.querySelector('#help').open"), true);
-    assert!(browser.text("#help").contains("next or previous retransmission or loss"));
-    assert_no_complaints(browser);
 }
 
 fn check_tables_select_and_sort_runs(browser: &mut Browser) {

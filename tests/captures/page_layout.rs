@@ -155,36 +155,51 @@ fn check_chart_compares_and_selects_senders(browser: &mut Browser) {
 }
 
 fn check_selection_scrolls_into_view(browser: &mut Browser) {
-    // Move the pointer to a packet of the first run.
-    let [left, top, ..] = browser.rect(".stage");
-    let packet = browser.eval("(({ X, Y }, { at, start }) => [X(at[20]), Y(start[20] + 700)])({ X: (at) => airtcp.graphs.panels[0].X(at), Y: airtcp.graphs.panels[0].Y }, airtcp.graphs.panels[0].run.segments)");
-    let at = (left + packet[0].as_f64().unwrap(), top + packet[1].as_f64().unwrap());
-    browser.mouse("mouseMoved", at, json!({}));
-    assert_eq!(browser.eval("document.querySelectorAll('.note:not([hidden])').length"), 1);
+    focus_packet_of_first_run(browser);
     browser.key("+");
 
     // Select the last row, to which the table must scroll.
     click(browser, "document.querySelector('tbody tr:nth-child(40)')");
-    assert_eq!(browser.eval(SHOWN), "40");
-    let table = table_area(browser);
-    assert_in_view(browser, "document.querySelector('tr.shown')", table);
-    for gone in [".note:not([hidden])", ".halo:not([hidden])", ".cursor:not([hidden])"] {
-        assert_eq!(browser.eval(&format!("document.querySelectorAll('{gone}').length")), 0, "{gone}");
-    }
-    assert!(!browser.text(".values").contains("in flight"), "{}", browser.text(".values"));
+    assert_run_selected(browser, 40);
+    assert_nothing_in_focus(browser);
     let (from, to) = range(browser);
     assert!(from == 0.0 && to > 0.7, "the whole new run is in view: {from} to {to}");
 
     // Keys step through the table.
     for (key, id) in [("k", 39), ("k", 38), ("j", 39)] {
         browser.key(key);
-        assert_eq!(browser.eval(SHOWN), id.to_string());
-        let table = table_area(browser);
-        assert_in_view(browser, "document.querySelector('tr.shown')", table);
+        assert_run_selected(browser, id);
     }
+    check_added_run_comes_into_view(browser);
+    assert_no_complaints(browser);
+}
 
-    // When a run is added to ten others, its graphs come into view. The same happens when a key moves the
-    // focus in a run.
+/// Moves the pointer to a packet of the first run, which shows a note.
+fn focus_packet_of_first_run(browser: &mut Browser) {
+    let [left, top, ..] = browser.rect(".stage");
+    let packet = browser.eval("(({ X, Y }, { at, start }) => [X(at[20]), Y(start[20] + 700)])({ X: (at) => airtcp.graphs.panels[0].X(at), Y: airtcp.graphs.panels[0].Y }, airtcp.graphs.panels[0].run.segments)");
+    let at = (left + packet[0].as_f64().unwrap(), top + packet[1].as_f64().unwrap());
+    browser.mouse("mouseMoved", at, json!({}));
+    assert_eq!(browser.eval("document.querySelectorAll('.note:not([hidden])').length"), 1);
+}
+
+fn assert_nothing_in_focus(browser: &mut Browser) {
+    for gone in [".note:not([hidden])", ".halo:not([hidden])", ".cursor:not([hidden])"] {
+        assert_eq!(browser.eval(&format!("document.querySelectorAll('{gone}').length")), 0, "{gone}");
+    }
+    assert!(!browser.text(".values").contains("in flight"), "{}", browser.text(".values"));
+}
+
+/// Checks that only this run is shown, and that its row is in view.
+fn assert_run_selected(browser: &mut Browser, id: usize) {
+    assert_eq!(browser.eval(SHOWN), id.to_string());
+    let table = table_area(browser);
+    assert_in_view(browser, "document.querySelector('tr.shown')", table);
+}
+
+/// When a run is added to ten others, its graphs come into view. The same happens when a key moves the focus
+/// in a run.
+fn check_added_run_comes_into_view(browser: &mut Browser) {
     click(browser, "document.querySelector('.sender:nth-child(1)')");
     click(browser, "document.querySelector('input.tick[data-run=\"39\"]')");
     assert_eq!(browser.eval("airtcp.graphs.panels.length"), 11);
@@ -195,7 +210,6 @@ fn check_selection_scrolls_into_view(browser: &mut Browser) {
     browser.key("n");
     assert_in_view(browser, "airtcp.graphs.panels[10].stage", room);
     assert_in_view(browser, "document.querySelector('.note:not([hidden])')", room);
-    assert_no_complaints(browser);
 }
 
 #[test]
@@ -284,47 +298,19 @@ fn check_idle_periods_fold_on_request(browser: &mut Browser) {
     let page = Written::new("silence", vec![("newreno", silent), ("sack", transfer(60, 5 * MILLISECOND))]);
     visit(browser, &page);
     let before = drawn(browser);
-    let place = |browser: &mut Browser, run: usize, second: f64| {
-        browser.eval(&format!("airtcp.graphs.panels[{run}].X({second} * 1e6)")).as_f64().unwrap()
-    };
-    let (early, late) = (place(browser, 0, 0.4), place(browser, 0, 20.6));
     let width = browser.eval("airtcp.graphs.panels[0].box.sequence.w").as_f64().unwrap();
-    assert!(late - early > 0.8 * width, "20 s without packets take {} of {width} pixels", late - early);
+    let distance = position(browser, 20.6) - position(browser, 0.4);
+    assert!(distance > 0.8 * width, "20 s without packets take {distance} of {width} pixels");
 
     browser.key("i");
     assert_ne!(drawn(browser), before);
-    let (early, late) = (place(browser, 0, 0.4), place(browser, 0, 20.6));
-    assert!(late - early < 0.3 * width, "{early} to {late} of {width} pixels");
+    let distance = position(browser, 20.6) - position(browser, 0.4);
+    assert!(distance < 0.3 * width, "20 s without packets take {distance} of {width} pixels");
     assert_eq!(browser.text("#folds"), "1 silence folded: 20.005 s");
     assert_eq!(browser.eval("document.querySelector('[data-key=i]').ariaPressed"), "true");
-    // Converting a position back into a time gives the same result inside and outside the break.
-    for second in [0.0, 0.3, 0.5, 7.0, 20.7, 21.2] {
-        let back = browser
-            .eval(&format!("(([it]) => it.timeAt(it.X({second} * 1e6)) / 1e6)(airtcp.graphs.panels)"))
-            .as_f64()
-            .unwrap();
-        assert!((back - second).abs() < 1e-6, "{second} becomes {back}");
-    }
-    // The torn axis has two strokes between the lower edge of the graphs and the labels, where the break is.
-    let dark = "(() => { const { box, time, canvas } = airtcp.graphs.panels[0], [{ x, to }] = time.breaks, w = time.X(to) - x; \
-         const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d'); copy.drawImage(canvas, 0, 0); \
-         const { data } = copy.getImageData(Math.round(x), Math.round(box.bottom) + 2, Math.round(w), 1); let n = 0; \
-         for (let i = 0; i < data.length; i += 4) n += data[i] < 128; return n; })()";
-    let strokes = browser.eval(dark).as_u64().unwrap();
-    assert!((2..=8).contains(&strokes), "{strokes} dark pixels");
-
-    // Zooming with the wheel keeps the time under the pointer in place. Dragging moves it with the pointer.
-    let [left, top, ..] = browser.rect(".stage");
-    let x = late + 8.0;
-    let at = |browser: &mut Browser, x: f64| {
-        browser.eval(&format!("airtcp.graphs.panels[0].timeAt({x}) / 1e6")).as_f64().unwrap()
-    };
-    let under = at(browser, x);
-    browser.mouse("mouseWheel", (left + x, top + 100.0), json!({ "deltaX": 0, "deltaY": -200 }));
-    assert!((at(browser, x) - under).abs() < 0.02, "{under} becomes {}", at(browser, x));
-    let under = at(browser, x);
-    drag(browser, (left + x, top + 100.0), (left + x - 20.0, top + 100.0), 0);
-    assert!((at(browser, x - 20.0) - under).abs() < 0.1, "{under} becomes {}", at(browser, x - 20.0));
+    check_times_convert_around_break(browser);
+    check_break_has_two_strokes(browser);
+    check_pointer_keeps_its_time_near_break(browser);
 
     browser.key("i");
     browser.key("0");
@@ -335,6 +321,48 @@ fn check_idle_periods_fold_on_request(browser: &mut Browser) {
     browser.key("i");
     assert_eq!(browser.text("#folds"), "no silence is long enough to fold");
     assert_no_complaints(browser);
+}
+
+/// Returns the horizontal position of a time in the graphs of the first run, in pixels. Times are in seconds.
+fn position(browser: &mut Browser, time: f64) -> f64 {
+    browser.eval(&format!("airtcp.graphs.panels[0].X({time} * 1e6)")).as_f64().unwrap()
+}
+
+/// Returns the time at a position in the graphs of the first run.
+fn time_at(browser: &mut Browser, position: f64) -> f64 {
+    browser.eval(&format!("airtcp.graphs.panels[0].timeAt({position}) / 1e6")).as_f64().unwrap()
+}
+
+/// Converting a position back into a time gives the same result inside and outside the break.
+fn check_times_convert_around_break(browser: &mut Browser) {
+    for time in [0.0, 0.3, 0.5, 7.0, 20.7, 21.2] {
+        let there = position(browser, time);
+        let back = time_at(browser, there);
+        assert!((back - time).abs() < 1e-6, "{time} becomes {back}");
+    }
+}
+
+/// The torn axis has two strokes between the lower edge of the graphs and the labels, where the break is.
+fn check_break_has_two_strokes(browser: &mut Browser) {
+    let dark = "(() => { const { box, time, canvas } = airtcp.graphs.panels[0], [{ x, to }] = time.breaks, w = time.X(to) - x; \
+         const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d'); copy.drawImage(canvas, 0, 0); \
+         const { data } = copy.getImageData(Math.round(x), Math.round(box.bottom) + 2, Math.round(w), 1); let n = 0; \
+         for (let i = 0; i < data.length; i += 4) n += data[i] < 128; return n; })()";
+    let strokes = browser.eval(dark).as_u64().unwrap();
+    assert!((2..=8).contains(&strokes), "{strokes} dark pixels");
+}
+
+/// Zooming with the wheel keeps the time under the pointer in place. Dragging moves it with the pointer.
+fn check_pointer_keeps_its_time_near_break(browser: &mut Browser) {
+    let [left, top, ..] = browser.rect(".stage");
+    let x = position(browser, 20.6) + 8.0;
+    let under = time_at(browser, x);
+    browser.mouse("mouseWheel", (left + x, top + 100.0), json!({ "deltaX": 0, "deltaY": -200 }));
+    let zoomed = time_at(browser, x);
+    assert!((zoomed - under).abs() < 0.02, "{under} becomes {zoomed}");
+    drag(browser, (left + x, top + 100.0), (left + x - 20.0, top + 100.0), 0);
+    let dragged = time_at(browser, x - 20.0);
+    assert!((dragged - zoomed).abs() < 0.1, "{zoomed} becomes {dragged}");
 }
 
 fn check_legend_lists_and_counts_items(browser: &mut Browser) {
