@@ -43,6 +43,13 @@ pub(crate) struct Line {
     pub kind: Option<Kind>,
 }
 
+impl Line {
+    fn pair((theirs, mine): (&Ack, &ModelAck)) -> Self {
+        let kind = difference(theirs, mine);
+        Self { kernel: Some(theirs.clone()), ours: Some(mine.clone()), kind }
+    }
+}
+
 /// Tolerance for ACKs that a segment or a read triggers. The recorded application must first be woken, and
 /// another process may run meanwhile.
 const AT_ONCE: Duration = Duration::from_millis(2);
@@ -52,6 +59,9 @@ const BY_TIMER: Duration = Duration::from_millis(6);
 
 /// Two ACKs that are further apart in time are never paired.
 const APART: Duration = Duration::from_millis(30);
+
+/// The score of two ACKs that agree in every field.
+const EQUAL: u32 = 3;
 
 fn close(kernel: &Ack, ours: &ModelAck) -> bool {
     let most = if ours.by_timer { BY_TIMER } else { AT_ONCE };
@@ -74,54 +84,69 @@ fn difference(kernel: &Ack, mine: &ModelAck) -> Option<Kind> {
 /// Pairs the ACKs in order. Two ACKs can be a pair if their numbers are equal and their times are close. The
 /// number of pairs is maximized.
 pub(crate) fn compare(kernel: &[Ack], ours: &[ModelAck]) -> Vec<Line> {
-    let score = |theirs: &Ack, mine: &ModelAck| {
-        let same = theirs.ack == mine.ack.ack && theirs.at.abs_diff(mine.ack.at) <= APART;
-        if same { 2 + u32::from(difference(theirs, mine).is_none()) } else { 0 }
-    };
-    // Pair equal ACKs at both ends of the lists first: the search below takes quadratic time.
-    let pair = |(theirs, mine): (&Ack, &ModelAck)| Line {
-        kernel: Some(theirs.clone()),
-        ours: Some(mine.clone()),
-        kind: difference(theirs, mine),
-    };
-    let same = |(theirs, mine): &(&Ack, &ModelAck)| score(theirs, mine) == 3;
+    // Pair equal ACKs at both ends of the lists first: `align` takes quadratic time.
+    let same = |(theirs, mine): &(&Ack, &ModelAck)| score(theirs, mine) == EQUAL;
     let first = kernel.iter().zip(ours).take_while(same).count();
-    let (same_kernel, kernel) = kernel.split_at(first);
-    let (same_ours, ours) = ours.split_at(first);
+    let (first_kernel, kernel) = kernel.split_at(first);
+    let (first_ours, ours) = ours.split_at(first);
     let last = kernel.iter().rev().zip(ours.iter().rev()).take_while(same).count();
     let (kernel, last_kernel) = kernel.split_at(kernel.len() - last);
     let (ours, last_ours) = ours.split_at(ours.len() - last);
-    let mut lines: Vec<Line> = same_kernel.iter().zip(same_ours).map(pair).collect();
-    // Longest common subsequence, in which pairs that agree in every field have a higher weight.
-    let width = ours.len() + 1;
-    let mut best = vec![0_u32; (kernel.len() + 1) * width];
-    for (i, theirs) in kernel.iter().enumerate().rev() {
-        for (j, mine) in ours.iter().enumerate().rev() {
-            let apart = best[(i + 1) * width + j].max(best[i * width + j + 1]);
-            let score = score(theirs, mine);
-            let paired = if score > 0 { score + best[(i + 1) * width + j + 1] } else { 0 };
-            best[i * width + j] = apart.max(paired);
-        }
+    let mut lines: Vec<Line> = first_kernel.iter().zip(first_ours).map(Line::pair).collect();
+    lines.extend(align(kernel, ours));
+    lines.extend(last_kernel.iter().zip(last_ours).map(Line::pair));
+    lines
+}
+
+/// Returns the score of a pair, or 0 if the two ACKs cannot be a pair.
+fn score(theirs: &Ack, mine: &ModelAck) -> u32 {
+    let can_pair = theirs.ack == mine.ack.ack && theirs.at.abs_diff(mine.ack.at) <= APART;
+    if !can_pair {
+        return 0;
     }
+    if difference(theirs, mine).is_none() { EQUAL } else { EQUAL - 1 }
+}
+
+/// Pairs the ACKs so that the sum of the scores is maximal.
+fn align(kernel: &[Ack], ours: &[ModelAck]) -> Vec<Line> {
+    let best = best_scores(kernel, ours);
+    let mut lines = Vec::new();
     let (mut i, mut j) = (0, 0);
-    while i < kernel.len() || j < ours.len() {
-        let here = best[i * width + j];
-        if i < kernel.len() && j < ours.len() {
-            let score = score(&kernel[i], &ours[j]);
-            if score > 0 && here == score + best[(i + 1) * width + j + 1] {
-                lines.push(pair((&kernel[i], &ours[j])));
+    loop {
+        let (theirs, mine) = (kernel.get(i), ours.get(j));
+        if let (Some(theirs), Some(mine)) = (theirs, mine) {
+            let score = score(theirs, mine);
+            if score > 0 && best[i][j] == score + best[i + 1][j + 1] {
+                lines.push(Line::pair((theirs, mine)));
                 (i, j) = (i + 1, j + 1);
                 continue;
             }
         }
-        if j == ours.len() || (i < kernel.len() && here == best[(i + 1) * width + j]) {
-            lines.push(Line { kernel: Some(kernel[i].clone()), ours: None, kind: Some(Kind::Missing) });
-            i += 1;
-        } else {
-            lines.push(Line { kernel: None, ours: Some(ours[j].clone()), kind: Some(Kind::Extra) });
-            j += 1;
+        match (theirs, mine) {
+            (None, None) => return lines,
+            (Some(theirs), mine) if mine.is_none() || best[i][j] == best[i + 1][j] => {
+                lines.push(Line { kernel: Some(theirs.clone()), ours: None, kind: Some(Kind::Missing) });
+                i += 1;
+            }
+            (_, mine) => {
+                lines.push(Line { kernel: None, ours: mine.cloned(), kind: Some(Kind::Extra) });
+                j += 1;
+            }
         }
     }
-    lines.extend(last_kernel.iter().zip(last_ours).map(pair));
-    lines
+}
+
+/// Returns the maximum sum of scores for the ACKs from number `i` and `j` on, at `[i][j]`: a longest common
+/// subsequence in which pairs that agree in every field have a higher weight.
+fn best_scores(kernel: &[Ack], ours: &[ModelAck]) -> Vec<Vec<u32>> {
+    let mut best = vec![vec![0; ours.len() + 1]; kernel.len() + 1];
+    for (i, theirs) in kernel.iter().enumerate().rev() {
+        for (j, mine) in ours.iter().enumerate().rev() {
+            let apart = best[i + 1][j].max(best[i][j + 1]);
+            let score = score(theirs, mine);
+            let paired = if score > 0 { score + best[i + 1][j + 1] } else { 0 };
+            best[i][j] = apart.max(paired);
+        }
+    }
+    best
 }
