@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use airtcp::host::{Host, HostConfig};
+use airtcp::host::{ConnId, Host, HostConfig, ListenId};
 use airtcp::profile::Profile;
 use airtcp::recovery::{Decision, Recipe};
 use airtcp::tcp::SocketOptions;
@@ -62,49 +62,89 @@ fn concurrent_connections_send_same_packets_in_pieces() {
 
 /// Returns the packets from each port. `polled` chooses how the host is polled each time.
 fn packets_by_port(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8>>> {
-    let addrs = ["fd00::1", "fd00::2"].map(|addr| addr.parse::<IpAddr>().unwrap());
-    let [mut client, mut server] = addrs.map(|addr| {
-        let (profile, recipe) = (Profile::default(), Recipe::default());
-        Host::new(HostConfig { addrs: vec![addr], mtu: 1400, profile, recipe, seed: 5 })
-    });
-    let (port, options) = (SocketAddr::new(addrs[1], 80), SocketOptions::of(client.profile()));
-    let listener = server.listen(port, 8, options.clone()).unwrap();
-    let mut now = Instant::ZERO;
-    let ids = [(); 3].map(|()| client.connect(now, None, port, options.clone()).unwrap());
-    let (mut packet, mut piece, mut sent) = (Vec::new(), Piece::default(), BTreeMap::<_, Vec<_>>::new());
+    let mut connections = Connections::open();
+    let mut sent = BTreeMap::<_, Vec<_>>::new();
     let mut polls = 0;
     for round in 0..12 {
-        for (id, octets) in ids.into_iter().zip([40_000, 9_000, 800]) {
-            // The handshake takes the first three rounds.
-            if (3..10).contains(&round) {
-                client.write(now, id, &vec![round; octets]).unwrap();
-            } else if round == 10 {
-                client.shutdown_write(id).unwrap();
-            }
-        }
+        connections.write(round);
         loop {
             polls += 1;
-            let packets = match polled(polls) {
-                Polled::Packets if client.poll_packet(now, &mut packet) => vec![packet.clone()],
-                Polled::Pieces if client.poll_piece(now, &mut piece) => split(&piece),
-                _ => break,
-            };
+            let Some(packets) = connections.poll_client(polled(polls)) else { break };
             for packet in packets {
-                server.handle_packet(now, &packet);
+                connections.server.handle_packet(connections.now, &packet);
                 let port = parse(&packet).unwrap().src.port();
                 sent.entry(port).or_default().push(packet);
             }
         }
-        while let Some(id) = server.accept(listener) {
-            // The receiver does not read, so its buffer must hold the whole stream.
-            server.set_options(now, id, SocketOptions { recv_buffer: Some(1 << 20), ..options.clone() });
-        }
-        while server.poll_packet(now, &mut packet) {
-            client.handle_packet(now, &packet);
-        }
-        now += Duration::from_millis(50);
-        client.handle_deadline(now);
-        server.handle_deadline(now);
+        connections.answer();
+        connections.wait();
     }
     sent
+}
+
+/// Three connections between two hosts.
+struct Connections {
+    client: Host,
+    server: Host,
+    listener: ListenId,
+    ids: [ConnId; 3],
+    options: SocketOptions,
+    piece: Piece,
+    now: Instant,
+}
+
+impl Connections {
+    fn open() -> Self {
+        let addrs = ["fd00::1", "fd00::2"].map(|addr| addr.parse::<IpAddr>().unwrap());
+        let [mut client, mut server] = addrs.map(|addr| {
+            let (profile, recipe) = (Profile::default(), Recipe::default());
+            Host::new(HostConfig { addrs: vec![addr], mtu: 1400, profile, recipe, seed: 5 })
+        });
+        let (port, options) = (SocketAddr::new(addrs[1], 80), SocketOptions::of(client.profile()));
+        let listener = server.listen(port, 8, options.clone()).unwrap();
+        let now = Instant::ZERO;
+        let ids = [(); 3].map(|()| client.connect(now, None, port, options.clone()).unwrap());
+        Self { client, server, listener, ids, options, piece: Piece::default(), now }
+    }
+
+    /// Writes data to each connection after the handshake, which takes the first three rounds, and closes the
+    /// connections at the end.
+    fn write(&mut self, round: u8) {
+        for (id, octets) in self.ids.into_iter().zip([40_000, 9_000, 800]) {
+            if (3..10).contains(&round) {
+                self.client.write(self.now, id, &vec![round; octets]).unwrap();
+            } else if round == 10 {
+                self.client.shutdown_write(id).unwrap();
+            }
+        }
+    }
+
+    /// Returns the next packets of the client, if it has any.
+    fn poll_client(&mut self, polled: Polled) -> Option<Vec<Vec<u8>>> {
+        let mut packet = Vec::new();
+        match polled {
+            Polled::Packets if self.client.poll_packet(self.now, &mut packet) => Some(vec![packet]),
+            Polled::Pieces if self.client.poll_piece(self.now, &mut self.piece) => Some(split(&self.piece)),
+            _ => None,
+        }
+    }
+
+    /// Delivers the packets of the server to the client.
+    fn answer(&mut self) {
+        while let Some(id) = self.server.accept(self.listener) {
+            // The receiver does not read, so its buffer must hold the whole stream.
+            let options = SocketOptions { recv_buffer: Some(1 << 20), ..self.options.clone() };
+            self.server.set_options(self.now, id, options);
+        }
+        let mut packet = Vec::new();
+        while self.server.poll_packet(self.now, &mut packet) {
+            self.client.handle_packet(self.now, &packet);
+        }
+    }
+
+    fn wait(&mut self) {
+        self.now += Duration::from_millis(50);
+        self.client.handle_deadline(self.now);
+        self.server.handle_deadline(self.now);
+    }
 }
