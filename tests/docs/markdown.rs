@@ -87,27 +87,7 @@ impl Page {
         match kind {
             // The contents of a file are not commands.
             "sh" if self.files.len() > files => {}
-            "sh" | "console" => {
-                let first = self.commands.len();
-                let mut rest = lines.iter().enumerate();
-                while let Some((index, line)) = rest.next() {
-                    let typed = match kind {
-                        "sh" => Some(*line).filter(|line| !line.is_empty() && !line.starts_with('#')),
-                        _ => line.strip_prefix("$ ").or_else(|| line.strip_prefix("# ")),
-                    };
-                    let Some(typed) = typed else {
-                        self.show(kind, first, fence + 1 + index, line);
-                        continue;
-                    };
-                    let mut text = typed.to_owned();
-                    while text.ends_with('\\') {
-                        let Some((_, more)) = rest.next() else { break };
-                        text = format!("{text}\n{more}");
-                    }
-                    let line = fence + 1 + index;
-                    self.commands.push(Command { line, text, shown: Vec::new(), role: role.clone() });
-                }
-            }
+            "sh" | "console" => self.commands(kind, &role, fence + 1, lines),
             _ if !KINDS.contains(&kind) => self
                 .errors
                 .push(format!("{fence}: unknown kind of block `{kind}`; use one of {}", KINDS.join(", "))),
@@ -120,6 +100,29 @@ impl Page {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Reads the commands of a block, and the output below them. `first` is the number of the first line.
+    fn commands(&mut self, kind: &str, role: &Role, first: usize, lines: &[&str]) {
+        let known = self.commands.len();
+        let mut rest = lines.iter().enumerate();
+        while let Some((index, line)) = rest.next() {
+            let number = first + index;
+            let typed = match kind {
+                "sh" => Some(*line).filter(|line| !line.is_empty() && !line.starts_with('#')),
+                _ => line.strip_prefix("$ ").or_else(|| line.strip_prefix("# ")),
+            };
+            let Some(typed) = typed else {
+                self.show(kind, known, number, line);
+                continue;
+            };
+            let mut text = typed.to_owned();
+            while text.ends_with('\\') {
+                let Some((_, more)) = rest.next() else { break };
+                text = format!("{text}\n{more}");
+            }
+            self.commands.push(Command { line: number, text, shown: Vec::new(), role: role.clone() });
         }
     }
 

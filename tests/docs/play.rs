@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use airtcp_testkit::machine::TempDir;
 use airtcp_testkit::programs::{program, repository};
@@ -49,25 +50,7 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
     for (name, text) in &page.files {
         fs::write(checkout.0.join(name), text)?;
     }
-    let programs = program("airtcp");
-    let path = format!(
-        "{}:{}:{}",
-        repository().join("tests/docs/stand-ins").display(),
-        programs.parent().map(Path::display).expect("the program is in a directory"),
-        std::env::var("PATH").unwrap_or_default()
-    );
-    let ended = Command::new("timeout")
-        .args(["--kill-after=5", TIME_LIMIT])
-        .args(["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
-        .args(["bash", "-c", ISOLATE, "bash"])
-        .args([&script, &results, &repository().canonicalize()?])
-        .current_dir(&checkout.0)
-        .env("PATH", path)
-        .env("HOME", results.join("home"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env_remove("RUST_LOG")
-        .stdin(Stdio::null())
-        .output()?;
+    let ended = run_isolated(&checkout, &script, &results)?;
     let result = check_results(page, &results);
     let _ = fs::remove_dir_all(&results);
     match ended.status.code() {
@@ -79,6 +62,29 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
         )
         .into()),
     }
+}
+
+/// Runs the script of a page in its own namespaces.
+fn run_isolated(checkout: &Checkout, script: &Path, results: &Path) -> io::Result<Output> {
+    let programs = program("airtcp");
+    let path = format!(
+        "{}:{}:{}",
+        repository().join("tests/docs/stand-ins").display(),
+        programs.parent().map(Path::display).expect("the program is in a directory"),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    Command::new("timeout")
+        .args(["--kill-after=5", TIME_LIMIT])
+        .args(["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
+        .args(["bash", "-c", ISOLATE, "bash"])
+        .args([script, results, &repository().canonicalize()?])
+        .current_dir(&checkout.0)
+        .env("PATH", path)
+        .env("HOME", results.join("home"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+        .output()
 }
 
 /// Returns a shell script that runs the commands of a page. The output and exit code of each command go into
