@@ -107,6 +107,12 @@ impl<'a> HostSender<'a> {
 
     /// Delivers one packet from the peer to the host.
     fn deliver(&mut self, now: Instant, control: TcpControl, ack: &Ack) {
+        let packet = packet_from_peer(&self.segment(now, control, ack));
+        self.host.handle_packet(now, &packet);
+    }
+
+    /// Returns a segment of the peer.
+    fn segment(&self, now: Instant, control: TcpControl, ack: &Ack) -> TcpRepr<'static> {
         let sequence = |segment: i64| self.iss.wrapping_add(1).wrapping_add(self.offset(segment));
         let mut sack_ranges = [None; 3];
         for (slot, &(left, right)) in sack_ranges.iter_mut().zip(&ack.sack) {
@@ -114,7 +120,7 @@ impl<'a> HostSender<'a> {
         }
         let syn = control == TcpControl::Syn;
         let tsopt = if self.flow.timestamps { 12 } else { 0 };
-        let tcp = TcpRepr {
+        TcpRepr {
             src_port: PEER_PORT,
             dst_port: self.port,
             control,
@@ -131,21 +137,7 @@ impl<'a> HostSender<'a> {
                 .filter(|_| self.flow.timestamps)
                 .map(|ecr| TcpTimestampRepr::new(millis(now), ecr)),
             payload: &[],
-        };
-        let ip = Ipv4Repr {
-            src_addr: PEER,
-            dst_addr: HOST,
-            next_header: IpProtocol::Tcp,
-            payload_len: tcp.buffer_len(),
-            hop_limit: 64,
-        };
-        let mut bytes = vec![0; ip.buffer_len() + tcp.buffer_len()];
-        let checksums = ChecksumCapabilities::default();
-        let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
-        ip.emit(&mut packet, &checksums);
-        let (src, dst) = (IpAddress::Ipv4(PEER), IpAddress::Ipv4(HOST));
-        tcp.emit(&mut TcpPacket::new_unchecked(packet.payload_mut()), &src, &dst, &checksums);
-        self.host.handle_packet(now, &bytes);
+        }
     }
 
     /// Returns the segments that the host sends; the SYN is segment 0. Pure ACKs are discarded.
@@ -271,4 +263,22 @@ fn instant(seconds: f64) -> Instant {
 
 fn millis(now: Instant) -> u32 {
     now.as_millis() as u32
+}
+
+/// Adds an IP header and the checksums to a segment of the peer.
+fn packet_from_peer(tcp: &TcpRepr<'_>) -> Vec<u8> {
+    let ip = Ipv4Repr {
+        src_addr: PEER,
+        dst_addr: HOST,
+        next_header: IpProtocol::Tcp,
+        payload_len: tcp.buffer_len(),
+        hop_limit: 64,
+    };
+    let mut bytes = vec![0; ip.buffer_len() + tcp.buffer_len()];
+    let checksums = ChecksumCapabilities::default();
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
+    ip.emit(&mut packet, &checksums);
+    let (src, dst) = (IpAddress::Ipv4(PEER), IpAddress::Ipv4(HOST));
+    tcp.emit(&mut TcpPacket::new_unchecked(packet.payload_mut()), &src, &dst, &checksums);
+    bytes
 }

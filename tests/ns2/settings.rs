@@ -2,7 +2,7 @@
 
 use airtcp::profile::Profile;
 use airtcp::profile::recovery::{
-    self, ExitWindow, InitialWindow, PartialAckDeflation, PartialAckTimer, Rounding,
+    self, ExitWindow, InitialWindow, PartialAckDeflation, PartialAckTimer, RecoveryRules, Rounding,
 };
 use airtcp::recovery::Recipe;
 use airtcp::rtt::{RtoLimits, TimerStyle};
@@ -26,8 +26,11 @@ pub(crate) fn profile(flow: &Flow) -> Profile {
         max: Duration::from_secs_f64(flow.max_rto),
         initial: Duration::from_secs_f64(flow.initial_rto),
     };
+    set_recovery_rules(&mut profile.recovery, flow);
+    profile
+}
 
-    let rules = &mut profile.recovery;
+fn set_recovery_rules(rules: &mut RecoveryRules, flow: &Flow) {
     // Without delay_growth_, the ACK of segment 0 (the SYN) increases the window like any other ACK.
     let grown = u32::from(flow.syn && !flow.delay_growth);
     rules.initial.window = InitialWindow::Segments(flow.initial_window + grown);
@@ -51,7 +54,6 @@ pub(crate) fn profile(flow: &Flow) -> Profile {
     if !flow.fast_retransmit {
         rules.detection.dup_thresh = u32::MAX;
     }
-    profile
 }
 
 pub(crate) fn recipe(flow: &Flow) -> Result<Recipe, String> {
