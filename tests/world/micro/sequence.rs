@@ -6,8 +6,8 @@ use std::fmt::{self, Display, Formatter};
 use airlink::scenario::Scenario;
 use airtcp::profile::{AckPolicy, Profile};
 use airtcp::recovery::{Counters, Decision, What};
-use airtcp_sim::world::{Flow, HostSpec, Length, PacketKind, Watch, World, WorldConfig};
-use airwire::time::Duration;
+use airtcp_sim::world::{DevicePacket, Flow, HostSpec, Length, PacketKind, Watch, World, WorldConfig};
+use airwire::time::{Duration, Instant};
 
 /// One transfer. Its receiver does not delay ACKs, as in P0 §3.1, so that each event has one ACK.
 pub(crate) struct Run<'a> {
@@ -92,42 +92,18 @@ pub(crate) struct Sequence {
 impl Sequence {
     fn of(world: &mut World, data: u64, segments: u64) -> Self {
         let segment = |offset: u64| (offset - 1) / data + 1;
-        let is_data = |offset: u64| (1..=segments * data).contains(&offset);
         let decisions = world.decisions(0).to_vec();
-        let mut rows: Vec<Row> = Vec::new();
-        let mut push = |at: airwire::time::Instant, event| {
-            rows.push(Row { at: at.as_secs_f64(), event, cwnd: 0.0, ssthresh: 0.0 });
-        };
-        for decision in &decisions {
-            if let What::Timeout { offset } = decision.what {
-                push(decision.at, Event::Timeout { segment: segment(offset) });
-            }
-        }
-        let (mut n, mut una) = (0, 0);
-        for packet in world.device_packets(0) {
-            match &packet.kind {
-                PacketKind::Sent { offset, copy, .. } if is_data(*offset) => {
-                    push(packet.at, Event::Sent { segment: segment(*offset), copy: *copy });
-                }
-                PacketKind::Sent { .. } => {}
-                // A duplicate ACK by its content. A sender may not count it as one (ns-2's Sack1 after a
-                // timeout).
-                PacketKind::Ack { ack, duplicate, sacked }
-                    if *duplicate || *ack == una && !sacked.is_empty() =>
-                {
-                    n += 1;
-                    let edge = sacked.iter().map(|(_, right)| right.div_ceil(data) - 1).max().unwrap_or(0);
-                    push(packet.at, Event::Dupack { n, edge });
-                }
-                PacketKind::Ack { ack, .. } => {
-                    (n, una) = (0, *ack);
-                    push(packet.at, Event::Ack { segment: (*ack - 1) / data });
-                }
-            }
-        }
-        for lost in world.losses(0).as_slice() {
-            push(lost.at, Event::Dropped { segment: segment(lost.offset), copy: lost.copy });
-        }
+        let timeouts = decisions.iter().filter_map(|decision| match decision.what {
+            What::Timeout { offset } => Some((decision.at, Event::Timeout { segment: segment(offset) })),
+            _ => None,
+        });
+        let packets = packet_events(world.device_packets(0), data, segments);
+        let losses = world.losses(0).as_slice().iter();
+        let drops =
+            losses.map(|lost| (lost.at, Event::Dropped { segment: segment(lost.offset), copy: lost.copy }));
+        let events = timeouts.chain(packets).chain(drops);
+        let mut rows: Vec<Row> =
+            events.map(|(at, event)| Row { at: at.as_secs_f64(), event, cwnd: 0.0, ssthresh: 0.0 }).collect();
         rows.sort_by(|a, b| a.at.total_cmp(&b.at));
         set_windows(&mut rows, &decisions);
         Self { rows, counters: world.result(0).counters }
@@ -166,6 +142,30 @@ impl Sequence {
         let covers = |row: &&Row| matches!(row.event, Event::Ack { segment: to } if to >= segment);
         self.rows.iter().find(covers).copied()
     }
+}
+
+/// Returns the data segments and the ACKs at the sender's device. A segment has `data` bytes.
+fn packet_events(packets: &[DevicePacket], data: u64, segments: u64) -> Vec<(Instant, Event)> {
+    let is_data = |offset: u64| (1..=segments * data).contains(&offset);
+    let (mut n, mut una) = (0, 0);
+    let event = |packet: &DevicePacket| match &packet.kind {
+        PacketKind::Sent { offset, copy, .. } if is_data(*offset) => {
+            Some(Event::Sent { segment: (*offset - 1) / data + 1, copy: *copy })
+        }
+        PacketKind::Sent { .. } => None,
+        // A duplicate ACK by its content. A sender may not count it as one (ns-2's Sack1 after a timeout).
+        PacketKind::Ack { ack, duplicate, sacked } if *duplicate || *ack == una && !sacked.is_empty() => {
+            n += 1;
+            let edge = sacked.iter().map(|(_, right)| right.div_ceil(data) - 1).max().unwrap_or(0);
+            Some(Event::Dupack { n, edge })
+        }
+        PacketKind::Ack { ack, .. } => {
+            (n, una) = (0, *ack);
+            Some(Event::Ack { segment: (*ack - 1) / data })
+        }
+    };
+    let times = packets.iter().map(|packet| packet.at);
+    times.zip(packets.iter().map(event)).filter_map(|(at, event)| Some((at, event?))).collect()
 }
 
 /// Sets the windows of each row to their values after the event.
