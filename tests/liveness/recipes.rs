@@ -1,7 +1,7 @@
 //! The recipes of the matrix, generated from the catalogue, so that new algorithms are included
 //! automatically.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use airtcp::recovery::catalogue::{Build, CATALOGUE, Row};
 use airtcp::recovery::{Recipe, RecipeError};
@@ -43,42 +43,62 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
     let answers = answers();
     // Judges only observe, so they are tried alone.
     let changes: Vec<_> = answers.iter().copied().filter(|name| *name != "judges").collect();
-    let mut known = BTreeMap::new();
-    let mut entries = Vec::new();
-    // Skip duplicates: two texts may have the same canonical form.
-    let mut add = |text: &str, family| {
+    let mut matrix = Matrix::default();
+    matrix.add_single(&answers);
+    matrix.add_pairs(&changes);
+    matrix.add_triples(&changes, seed);
+    matrix.entries
+}
+
+#[derive(Default)]
+struct Matrix {
+    known: BTreeSet<String>,
+    entries: Vec<Entry>,
+}
+
+impl Matrix {
+    /// Adds a recipe. Returns whether it is valid and new: two texts may have the same canonical form.
+    fn add(&mut self, text: &str, family: Family) -> bool {
         let Ok(recipe) = canonical(text) else { return false };
-        let new = known.insert(recipe.to_string(), ()).is_none();
+        let new = self.known.insert(recipe.to_string());
         if new {
-            entries.push(Entry { recipe, family });
+            self.entries.push(Entry { recipe, family });
         }
         new
-    };
-    add(&Recipe::default().to_string(), Family::Alone);
-    for name in &answers {
-        add(name, Family::Alone);
     }
-    // A parameter without a number turns its algorithm into a different one.
-    for row in CATALOGUE {
-        for word in row.parameters.iter().filter(|word| word.range().is_none()) {
-            add(&format!("{}+{}", row.name, word.name), Family::Alone);
+
+    fn add_single(&mut self, answers: &[&str]) {
+        self.add(&Recipe::default().to_string(), Family::Alone);
+        for name in answers {
+            self.add(name, Family::Alone);
+        }
+        // A parameter without a number turns its algorithm into a different one.
+        for row in CATALOGUE {
+            for word in row.parameters.iter().filter(|word| word.range().is_none()) {
+                self.add(&format!("{}+{}", row.name, word.name), Family::Alone);
+            }
         }
     }
-    for (index, first) in changes.iter().enumerate() {
-        for second in &changes[index + 1..] {
-            add(&format!("{first}+{second}"), Family::Pair);
+
+    fn add_pairs(&mut self, changes: &[&str]) {
+        for (index, first) in changes.iter().enumerate() {
+            for second in &changes[index + 1..] {
+                self.add(&format!("{first}+{second}"), Family::Pair);
+            }
         }
     }
-    let words: Vec<_> = changes.into_iter().chain(OPTIONS).collect();
-    let mut draw = Stream::new(seed, "triples");
-    let mut word = || words[draw.below(words.len() as u64) as usize];
-    let mut triples = 0;
-    while triples < TRIPLES {
-        // Most combinations contradict themselves; the catalogue rejects them.
-        let text = format!("{}+{}+{}", word(), word(), word());
-        triples += usize::from(add(&text, Family::Triple));
+
+    fn add_triples(&mut self, changes: &[&str], seed: u64) {
+        let words: Vec<&str> = changes.iter().copied().chain(OPTIONS).collect();
+        let mut draw = Stream::new(seed, "triples");
+        let mut word = || words[draw.below(words.len() as u64) as usize];
+        let mut triples = 0;
+        while triples < TRIPLES {
+            // Most combinations contradict themselves; the catalogue rejects them.
+            let text = format!("{}+{}+{}", word(), word(), word());
+            triples += usize::from(self.add(&text, Family::Triple));
+        }
     }
-    entries
 }
 
 /// Returns the recipe of this text, and every valid recipe that has one more answer of the catalogue.
