@@ -66,19 +66,7 @@ fn check_downloads(recipe: &str) {
     slow.write_all(b"GET /large HTTP/1.0\r\n\r\n").unwrap();
     // Long enough to fill all buffers.
     thread::sleep(Duration::from_secs(1));
-    let fetched = TempDir::new(&format!("{recipe}-fetched"));
-    let curls: Vec<_> = (0..sizes.len())
-        .map(|i| {
-            let url = format!("http://10.83.0.2/{i}");
-            (i, curl(&link.mobile, &[&url, "--output", &fetched.path(&i.to_string())]))
-        })
-        .collect();
-    for (i, curl) in curls {
-        succeeded(curl, &format!("{recipe}: {} bytes", sizes[i]));
-        // curl does not create a file for an empty response.
-        let got = std::fs::read(fetched.path(&i.to_string())).unwrap_or_default();
-        assert_eq!(digest(&got), digest(&nginx.file(&i.to_string())), "{recipe}: {} bytes", sizes[i]);
-    }
+    download_all(&link.mobile, &nginx, recipe, sizes);
     let growth = serving.memory("VmHWM") - before;
     assert!(growth < GROWTH, "{recipe}: memory grew by {growth} kB while one client read nothing");
 
@@ -88,9 +76,31 @@ fn check_downloads(recipe: &str) {
     let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
     assert!(answer.len() == 300_000 && files["large"].starts_with(&answer[head..]), "{recipe}");
 
-    let closed = serving.events("closed", sizes.len() + 1, |_| true);
+    check_connections_end(serving, sizes.len());
+}
+
+/// Downloads all files in parallel and compares them with the originals.
+fn download_all(namespace: &Namespace, nginx: &Nginx, recipe: &str, sizes: &[usize]) {
+    let fetched = TempDir::new(&format!("{recipe}-fetched"));
+    let curls: Vec<_> = (0..sizes.len())
+        .map(|i| {
+            let url = format!("http://10.83.0.2/{i}");
+            (i, curl(namespace, &[&url, "--output", &fetched.path(&i.to_string())]))
+        })
+        .collect();
+    for (i, curl) in curls {
+        succeeded(curl, &format!("{recipe}: {} bytes", sizes[i]));
+        // curl does not create a file for an empty response.
+        let got = std::fs::read(fetched.path(&i.to_string())).unwrap_or_default();
+        assert_eq!(digest(&got), digest(&nginx.file(&i.to_string())), "{recipe}: {} bytes", sizes[i]);
+    }
+}
+
+/// Checks that the downloads end normally and with retransmissions, and that the slow download fails.
+fn check_connections_end(serving: Serving, downloads: usize) {
+    let closed = serving.events("closed", downloads + 1, |_| true);
     let done: Vec<_> = closed.iter().filter(|closed| closed["outcome"] == "done").collect();
-    assert_eq!(done.len(), sizes.len(), "{closed:?}");
+    assert_eq!(done.len(), downloads, "{closed:?}");
     let resent = |closed: &serde_json::Value| closed["retransmissions"]["segments"].as_u64().unwrap();
     assert!(
         done.iter().map(|closed| resent(closed)).sum::<u64>() > size(50, 100),
@@ -99,7 +109,7 @@ fn check_downloads(recipe: &str) {
     let end = serving.stop();
     assert_eq!(
         (&end["totals"]["radio_failed"], &end["totals"]["connections"]),
-        (&1.into(), &(sizes.len() + 1).into())
+        (&1.into(), &(downloads + 1).into())
     );
 }
 
