@@ -68,15 +68,6 @@ fn transfer(directory: &Path) {
 }
 
 fn report() -> Report {
-    let mean = |mean| Some(Mean { mean, half_width: None, samples: 1 });
-    let capture = Findings {
-        seconds: 1.3,
-        acked_bytes: 2000,
-        data_packets: 3,
-        resent_packets: 1,
-        ..Findings::default()
-    };
-    let repair = RetransmissionCounts { timeout: 1, timeouts: 1, ..RetransmissionCounts::default() };
     Report {
         schema_version: 1,
         command: "airtcp lab run --scenario <script>".to_owned(),
@@ -93,32 +84,51 @@ fn report() -> Report {
         rounds: 1,
         margin: 0.05,
         against: "newreno".to_owned(),
-        summary: vec![Row {
-            sender: "newreno".to_owned(),
-            profile: Some("linux".to_owned()),
-            succeeded: 1,
-            counted: 1,
-            kbit_per_s: mean(12.3),
-            median_kbit_per_s: Some(12.3),
-            timeout: Some(1.0),
-            timeouts: Some(1.0),
-            resent_packets: Some(1.0),
-            idle_seconds: mean(1.0),
-            ..Row::default()
-        }],
+        summary: vec![summary()],
         kernel_differences: None,
         in_virtual_time: Vec::new(),
-        transfers: vec![Outcome {
-            sender: "newreno".to_owned(),
-            profile: Some("linux".to_owned()),
-            receiver: "linux".to_owned(),
-            seed: 7,
-            bytes: 2000,
-            kbit_per_s: 12.3,
-            repair: Some(repair),
-            capture,
-            ..Outcome::default()
-        }],
+        transfers: vec![outcome()],
+    }
+}
+
+/// The row of the only sender.
+fn summary() -> Row {
+    let mean = |mean| Some(Mean { mean, half_width: None, samples: 1 });
+    Row {
+        sender: "newreno".to_owned(),
+        profile: Some("linux".to_owned()),
+        succeeded: 1,
+        counted: 1,
+        kbit_per_s: mean(12.3),
+        median_kbit_per_s: Some(12.3),
+        timeout: Some(1.0),
+        timeouts: Some(1.0),
+        resent_packets: Some(1.0),
+        idle_seconds: mean(1.0),
+        ..Row::default()
+    }
+}
+
+/// The outcome of the transfer that `transfer` writes.
+fn outcome() -> Outcome {
+    let repair = RetransmissionCounts { timeout: 1, timeouts: 1, ..RetransmissionCounts::default() };
+    let capture = Findings {
+        seconds: 1.3,
+        acked_bytes: 2000,
+        data_packets: 3,
+        resent_packets: 1,
+        ..Findings::default()
+    };
+    Outcome {
+        sender: "newreno".to_owned(),
+        profile: Some("linux".to_owned()),
+        receiver: "linux".to_owned(),
+        seed: 7,
+        bytes: 2000,
+        kbit_per_s: 12.3,
+        repair: Some(repair),
+        capture,
+        ..Outcome::default()
     }
 }
 
