@@ -142,13 +142,18 @@ impl Checker {
         });
     }
 
+    /// Counts a PDU, and checks its size, its format and its time.
     fn block(&mut self, end: usize, pdu: &Pdu) {
-        let settings = &mut self.settings[end];
-        // The TTI grid starts at an arbitrary time of day, so the first PDU determines its phase.
-        let phase = *settings.phase.get_or_insert(pdu.at % settings.tti);
         let counts = &mut self.counts[end];
         counts.pdus += 1;
         counts.lost += u64::from(pdu.lost);
+        self.check_size(end, pdu);
+        self.check_objections(end, pdu);
+        self.check_time(end, pdu);
+    }
+
+    fn check_size(&mut self, end: usize, pdu: &Pdu) {
+        let settings = &self.settings[end];
         let octets = settings.pdu;
         let fits = match settings.sizing {
             Sizing::Fixed => pdu.octets == octets,
@@ -158,6 +163,10 @@ impl Checker {
             let padded = if pdu.padded { ", some of them padding," } else { "" };
             format!("{} bytes{padded} instead of {octets}", pdu.octets)
         });
+    }
+
+    /// Checks that tshark has no objections to the PDU and to the packet inside.
+    fn check_objections(&mut self, end: usize, pdu: &Pdu) {
         self.findings.expect(Invariant::Format, pdu.frame, pdu.objections.is_empty(), || {
             format!("objection of tshark: {}", pdu.objections)
         });
@@ -173,6 +182,13 @@ impl Checker {
             pdu.packet_objections.is_empty() || excused,
             || format!("objection of tshark to the packet inside: {}", pdu.packet_objections),
         );
+    }
+
+    /// Checks that the PDU is sent at the beginning of a TTI. Checks the previous TTI when a new one begins.
+    fn check_time(&mut self, end: usize, pdu: &Pdu) {
+        let settings = &mut self.settings[end];
+        // The TTI grid starts at an arbitrary time of day, so the first PDU determines its phase.
+        let phase = *settings.phase.get_or_insert(pdu.at % settings.tti);
         let since = pdu.at.checked_sub(phase).map(|since| since % settings.tti);
         self.findings.expect(Invariant::Tti, pdu.frame, since == Some(0), || {
             format!("sent {since:?} ns after a TTI began")
@@ -221,16 +237,7 @@ impl Checker {
                 format!("SN {sn} is transmitted {} times", state.transmissions)
             });
         }
-        // Each wrap of the sequence numbers and each RESET starts a new epoch, so that (epoch, SN) is unique.
-        let lap = (number / MODULUS) as u32 % 4096;
-        let epoch = pdu.epoch.wrapping_sub(1);
-        findings.expect(Invariant::Format, frame, epoch % 4096 == lap, || {
-            format!("epoch {epoch:#x} in lap {lap}")
-        });
-        findings.expect(Invariant::Format, frame, epoch >> 12 >= sender.epoch >> 12, || {
-            format!("epoch {epoch:#x} after {:#x}", sender.epoch)
-        });
-        sender.epoch = epoch;
+        check_epoch(sender, findings, pdu, number);
         if poll {
             record_poll(sender, settings, findings, pdu);
         }
@@ -257,10 +264,7 @@ impl Checker {
             // (§9.2.2.11.2).
             let partial = lsn.is_none_or(|lsn| lsn <= receiver.vr_r) && receiver.vr_h > receiver.vr_r;
             if let (Some(tsp), Some(last)) = (other.tsp, &receiver.last_report) {
-                let same = last.partial && pdu.at - last.at <= settings[end].tti || pdu.at == last.at;
-                findings.expect(Invariant::StatusProhibit, frame, same || pdu.at - last.at >= tsp, || {
-                    format!("a report {} ms after another", (pdu.at - last.at) / 1_000_000)
-                });
+                check_prohibit(last, tsp, settings[end].tti, findings, pdu);
             }
             receiver.last_report = Some(LastReport { at: pdu.at, partial });
             receiver.polled = None;
@@ -273,18 +277,7 @@ impl Checker {
             });
             record_poll(sender, &settings[end], findings, pdu);
         }
-        let (mrw, _) = status.mrw?;
-        let number = full_sn_from(sender.vt_a, mrw);
-        sender.vt_s = sender.vt_s.max(number);
-        sender.mrw = Some(number);
-        // The receiver does not answer polls for discarded PDUs.
-        if sender.open_poll.as_ref().is_some_and(|poll| poll.vt_s <= number) {
-            sender.open_poll = None;
-        }
-        if sender.exhausted.is_some_and(|(_, sn)| sn <= number) {
-            sender.exhausted = None;
-        }
-        Some(number)
+        status.mrw.map(|(length, _)| sender.discard_up_to(length))
     }
 
     fn check_reset(&mut self, end: usize, pdu: &Pdu, rsn: bool, hfni: u32) {
@@ -297,19 +290,7 @@ impl Checker {
             return;
         }
         counts[end].resets += 1;
-        // The other causes of a RESET are MaxMRW, which does not apply here, and an erroneous sequence number
-        // from the peer, which sets `may_reset`.
-        if let (Discard::Reset, Some(max_dat)) = (settings[end].discard, settings[end].max_dat) {
-            // The PDU need not be reported missing: its retransmission may have been due to a poll.
-            let exhausted =
-                sender.pdus.values().any(|pdu| !pdu.acked && pdu.transmissions + 1 >= max_dat.max(2));
-            findings.expect(Invariant::Reset, pdu.frame, sender.may_reset || exhausted, || {
-                format!(
-                    "a RESET although no PDU was transmitted {} times without success",
-                    max_dat.max(2) - 1
-                )
-            });
-        }
+        check_reset_cause(sender, &settings[end], findings, pdu);
         let expected = sender.last_rsn.is_some_and(|last| !last);
         findings
             .expect(Invariant::Reset, pdu.frame, rsn == expected, || format!("a new RESET has RSN {rsn}"));
@@ -328,6 +309,19 @@ impl Checker {
         sender.last_rsn = Some(rsn);
         sender.exhausted = None;
     }
+}
+
+/// Checks that a RESET has a cause.
+fn check_reset_cause(sender: &SenderState, settings: &DirectionSettings, findings: &mut Findings, pdu: &Pdu) {
+    // The other causes of a RESET are MaxMRW, which does not apply here, and an erroneous sequence number
+    // from the peer, which sets `may_reset`.
+    let (Discard::Reset, Some(max_dat)) = (settings.discard, settings.max_dat) else { return };
+    let limit = max_dat.max(2);
+    // The PDU need not be reported missing: its retransmission may have been due to a poll.
+    let exhausted = sender.pdus.values().any(|pdu| !pdu.acked && pdu.transmissions + 1 >= limit);
+    findings.expect(Invariant::Reset, pdu.frame, sender.may_reset || exhausted, || {
+        format!("a RESET although no PDU was transmitted {} times without success", limit - 1)
+    });
 }
 
 fn check_new(
@@ -377,6 +371,19 @@ fn check_retransmission(
     number
 }
 
+/// Checks that (epoch, SN) is unique: each wrap of the sequence numbers and each RESET starts a new epoch.
+fn check_epoch(sender: &mut SenderState, findings: &mut Findings, pdu: &Pdu, number: u64) {
+    let lap = (number / MODULUS) as u32 % 4096;
+    let epoch = pdu.epoch.wrapping_sub(1);
+    findings.expect(Invariant::Format, pdu.frame, epoch % 4096 == lap, || {
+        format!("epoch {epoch:#x} in lap {lap}")
+    });
+    findings.expect(Invariant::Format, pdu.frame, epoch >> 12 >= sender.epoch >> 12, || {
+        format!("epoch {epoch:#x} after {:#x}", sender.epoch)
+    });
+    sender.epoch = epoch;
+}
+
 /// Checks that a report agrees with the arrivals. Returns its unwrapped LSN.
 fn check_acknowledgement(
     receiver: &ReceiverState,
@@ -386,8 +393,34 @@ fn check_acknowledgement(
     frame: u64,
     composed: Time,
 ) -> Option<u64> {
-    let mut missing: Vec<u64> = Vec::new();
-    for &sn in &status.missing {
+    let missing = check_missing(receiver, findings, &status.missing, frame, composed);
+    // The LSN of a report in several parts may be below VR(R), but at most by a window. All transmitted PDUs
+    // are less than a window above VR(R).
+    let oldest = receiver.vr_r.saturating_sub(MODULUS.saturating_sub(other.window));
+    let lsn = status.lsn.map(|lsn| full_sn_from(oldest, lsn))?;
+    findings.expect(Invariant::Acknowledgement, frame, lsn <= receiver.vr_h, || {
+        format!("LSN {} is beyond VR(H) {}", lsn % MODULUS, receiver.vr_h % MODULUS)
+    });
+    let unreported = (receiver.vr_r..lsn.min(receiver.vr_h))
+        .find(|sn| !receiver.arrived.contains_key(sn) && !missing.contains(sn));
+    findings.expect(Invariant::Acknowledgement, frame, unreported.is_none(), || {
+        let unreported = unreported.map(|sn| sn % MODULUS);
+        format!("LSN {} acknowledges SN {unreported:?}, which never arrived", lsn % MODULUS)
+    });
+    Some(lsn)
+}
+
+/// Checks that the PDUs that a report has missing had not arrived when it was composed. Returns their
+/// unwrapped numbers.
+fn check_missing(
+    receiver: &ReceiverState,
+    findings: &mut Findings,
+    missing: &[u16],
+    frame: u64,
+    composed: Time,
+) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for &sn in missing {
         let number = full_sn_before(receiver.vr_h, sn);
         let since = receiver.arrived.get(&(number.max(0) as u64)).copied();
         let was_missing = number >= 0
@@ -402,24 +435,18 @@ fn check_acknowledgement(
                 receiver.vr_h % MODULUS
             )
         });
-        missing.push(number.max(0) as u64);
+        numbers.push(number.max(0) as u64);
     }
-    // The LSN of a report in several parts may be below VR(R), but at most by a window. All transmitted PDUs
-    // are less than a window above VR(R).
-    let oldest = receiver.vr_r.saturating_sub(MODULUS.saturating_sub(other.window));
-    let lsn = status.lsn.map(|lsn| full_sn_from(oldest, lsn));
-    if let Some(lsn) = lsn {
-        findings.expect(Invariant::Acknowledgement, frame, lsn <= receiver.vr_h, || {
-            format!("LSN {} is beyond VR(H) {}", lsn % MODULUS, receiver.vr_h % MODULUS)
-        });
-        let unreported = (receiver.vr_r..lsn.min(receiver.vr_h))
-            .find(|sn| !receiver.arrived.contains_key(sn) && !missing.contains(sn));
-        findings.expect(Invariant::Acknowledgement, frame, unreported.is_none(), || {
-            let unreported = unreported.map(|sn| sn % MODULUS);
-            format!("LSN {} acknowledges SN {unreported:?}, which never arrived", lsn % MODULUS)
-        });
-    }
-    lsn
+    numbers
+}
+
+/// Checks that Timer_Status_Prohibit does not prohibit a report (§9.7.2).
+fn check_prohibit(last: &LastReport, tsp: Time, tti: Time, findings: &mut Findings, pdu: &Pdu) {
+    let elapsed = pdu.at - last.at;
+    let same_report = last.partial && elapsed <= tti || elapsed == 0;
+    findings.expect(Invariant::StatusProhibit, pdu.frame, same_report || elapsed >= tsp, || {
+        format!("a report {} ms after another", elapsed / 1_000_000)
+    });
 }
 
 /// Records a poll, either in an AMD PDU or as a POLL SUFI.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use std::str::FromStr;
+use std::str::{FromStr, Split};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -189,52 +189,82 @@ fn pdu(values: &[&str], lost_port: u16, settings: [&DirectionSettings; 2]) -> Re
     })
 }
 
-/// Reads the super-fields of a STATUS PDU. tshark lists the values of each field of all super-fields together.
+/// The values of the fields that super-fields use. tshark lists the values of each field of all super-fields
+/// together.
+struct Values<'f, 'a, F> {
+    field: &'f F,
+    unread: BTreeMap<&'static str, Split<'a, char>>,
+}
+
+impl<'a, F: Fn(&str) -> &'a str> Values<'_, 'a, F> {
+    /// Reads the next value of a field.
+    fn text(&mut self, name: &'static str) -> Result<&'a str> {
+        let values = self.unread.entry(name).or_insert_with(|| (self.field)(name).split(','));
+        values.find(|value| !value.is_empty()).context("tshark shows fewer values than its SUFIs need")
+    }
+
+    /// Reads the next value of a field, a number.
+    fn number(&mut self, name: &'static str) -> Result<u16> {
+        number(self.text(name)?).context("not a number")
+    }
+
+    /// Reads a LIST (§9.2.2.11.4).
+    fn list(&mut self) -> Result<Vec<u16>> {
+        let mut missing = Vec::new();
+        for _ in 0..self.number("rlc.sufi.len")? {
+            let (sn, further) = (self.number("rlc.sufi.sn")?, self.number("rlc.sufi.l")?);
+            missing.extend((0..=further).map(|n| (sn + n) % 4096));
+        }
+        Ok(missing)
+    }
+
+    /// Reads a BITMAP (§9.2.2.11.5).
+    fn bitmap(&mut self) -> Result<Vec<u16>> {
+        self.number("rlc.sufi.len")?;
+        let fsn = self.number("rlc.sufi.fsn")?;
+        let mut missing = Vec::new();
+        for (octet, pair) in self.text("rlc.sufi.bitmap")?.as_bytes().chunks(2).enumerate() {
+            let bits = u8::from_str_radix(std::str::from_utf8(pair)?, 16)?;
+            let zeros = (0..8).filter(|bit| bits & (0x80 >> bit) == 0);
+            missing.extend(zeros.map(|bit| (fsn + 8 * octet as u16 + bit) % 4096));
+        }
+        Ok(missing)
+    }
+
+    /// Reads an RLIST.
+    fn relative_list(&mut self) -> Result<Vec<u16>> {
+        let (len, fsn) = (self.number("rlc.sufi.len")?, self.number("rlc.sufi.fsn")?);
+        let words = (0..len).map(|_| self.number("rlc.sufi.cw")).collect::<Result<Vec<_>>>()?;
+        relative_list(fsn, &words)
+    }
+
+    /// Reads SN_MRW_LENGTH and N_LENGTH of an MRW.
+    fn move_receiving_window(&mut self) -> Result<(u16, u8)> {
+        for _ in 1..self.number("rlc.sufi.len")? {
+            self.number("rlc.sufi.sn_mrw")?;
+        }
+        Ok((self.number("rlc.sufi.sn_mrw")?, self.number("rlc.sufi.n")? as u8))
+    }
+}
+
+/// Reads the super-fields of a STATUS PDU.
 fn status<'a>(field: &impl Fn(&str) -> &'a str) -> Result<Status> {
-    let mut values = BTreeMap::new();
-    let mut text = |name: &'static str| -> Result<&'a str> {
-        let values =
-            values.entry(name).or_insert_with(|| field(name).split(',').filter(|value| !value.is_empty()));
-        values.next().context("tshark shows fewer values than its SUFIs need")
-    };
+    let mut values = Values { field, unread: BTreeMap::new() };
     let mut status = Status::default();
     for kind in field("rlc.sufi.type").split(',').filter(|kind| !kind.is_empty()) {
-        let mut next = |name| number::<u16>(text(name)?).context("not a number");
         match kind {
             "0" => {}
-            "1" => status.window = Some(next("rlc.sufi.wsn")?),
-            "2" => status.lsn = Some(next("rlc.sufi.lsn")?),
-            "3" => {
-                for _ in 0..next("rlc.sufi.len")? {
-                    let (sn, further) = (next("rlc.sufi.sn")?, next("rlc.sufi.l")?);
-                    status.missing.extend((0..=further).map(|n| (sn + n) % 4096));
-                }
-            }
-            "4" => {
-                next("rlc.sufi.len")?;
-                let fsn = next("rlc.sufi.fsn")?;
-                for (octet, pair) in text("rlc.sufi.bitmap")?.as_bytes().chunks(2).enumerate() {
-                    let bits = u8::from_str_radix(std::str::from_utf8(pair)?, 16)?;
-                    let missing = (0..8).filter(|bit| bits & (0x80 >> bit) == 0);
-                    status.missing.extend(missing.map(|bit| (fsn + 8 * octet as u16 + bit) % 4096));
-                }
-            }
-            "5" => {
-                let (len, fsn) = (next("rlc.sufi.len")?, next("rlc.sufi.fsn")?);
-                let words = (0..len).map(|_| next("rlc.sufi.cw")).collect::<Result<Vec<_>>>()?;
-                status.missing.extend(relative_list(fsn, &words)?);
-            }
-            "6" => {
-                for _ in 1..next("rlc.sufi.len")? {
-                    next("rlc.sufi.sn_mrw")?;
-                }
-                status.mrw = Some((next("rlc.sufi.sn_mrw")?, next("rlc.sufi.n")? as u8));
-            }
+            "1" => status.window = Some(values.number("rlc.sufi.wsn")?),
+            "2" => status.lsn = Some(values.number("rlc.sufi.lsn")?),
+            "3" => status.missing.extend(values.list()?),
+            "4" => status.missing.extend(values.bitmap()?),
+            "5" => status.missing.extend(values.relative_list()?),
+            "6" => status.mrw = Some(values.move_receiving_window()?),
             "7" => {
-                let n = next("rlc.sufi.n")? as u8;
-                status.mrw_ack = Some((next("rlc.sufi.sn_ack")?, n));
+                let n = values.number("rlc.sufi.n")? as u8;
+                status.mrw_ack = Some((values.number("rlc.sufi.sn_ack")?, n));
             }
-            "8" => status.poll_sn = Some(next("rlc.sufi.poll_sn")?),
+            "8" => status.poll_sn = Some(values.number("rlc.sufi.poll_sn")?),
             _ => bail!("SUFI type {kind}"),
         }
     }

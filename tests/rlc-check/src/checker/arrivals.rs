@@ -19,25 +19,10 @@ impl Checker {
     }
 
     pub(super) fn process_arrival(&mut self, end: usize, arrival: Arrival) {
-        match arrival.kind {
-            PduKind::Reset { rsn, .. } => {
-                let End { sender, receiver } = &mut self.ends[end];
-                // A repeated RESET, sent because the RESET ACK was lost or late, does not reset the variables
-                // again. Its RESET ACK carries the HFN before the current one.
-                if receiver.last_rsn == Some(rsn) && sender.pending.is_none() {
-                    receiver.pending_acks.push_back((rsn, sender.hfn.wrapping_sub(1) & HFN));
-                    return;
-                }
-                receiver.last_rsn = Some(rsn);
-                receiver.pending_acks.push_back((rsn, sender.highest_hfn()));
-                // While an end waits for a RESET ACK itself, only that RESET ACK increases its HFN
-                // (§11.4.5.3).
-                let increase = u32::from(sender.pending.is_none());
-                self.reset_state(end, increase);
-                self.ends[end].sender.reset_by_peer_at = (increase == 1).then_some(arrival.at);
-            }
+        match &arrival.kind {
+            PduKind::Reset { rsn, .. } => self.process_reset(end, arrival.at, *rsn),
             PduKind::ResetAck { rsn, .. } => {
-                if self.ends[end].sender.pending.is_some_and(|(pending, _)| pending == rsn) {
+                if self.ends[end].sender.pending.is_some_and(|(pending, _)| pending == *rsn) {
                     self.ends[end].sender.pending = None;
                     self.reset_state(end, 1);
                 }
@@ -45,23 +30,43 @@ impl Checker {
             // While its own RESET is not acknowledged, an end discards all other PDUs.
             _ if self.ends[end].sender.pending.is_some() => {}
             PduKind::Data { poll, piggybacked, .. } => {
-                let receiver = &mut self.ends[end].receiver;
-                let window = self.settings[1 - end].window;
-                if arrival.sn >= receiver.vr_r && arrival.sn < receiver.vr_r + window {
-                    receiver.arrived.entry(arrival.sn).or_insert(arrival.at);
-                    receiver.vr_h = receiver.vr_h.max(arrival.sn + 1);
-                    receiver.advance();
-                }
-                if poll && receiver.polled.is_none() {
-                    receiver.polled = Some((arrival.at, arrival.frame));
-                }
+                self.process_data(end, &arrival, *poll);
                 if let Some(status) = piggybacked {
-                    self.apply_status(end, arrival.at, arrival.frame, &status, arrival.mrw);
+                    self.apply_status(end, arrival.at, arrival.frame, status, arrival.mrw);
                 }
             }
             PduKind::Status(status) => {
-                self.apply_status(end, arrival.at, arrival.frame, &status, arrival.mrw);
+                self.apply_status(end, arrival.at, arrival.frame, status, arrival.mrw);
             }
+        }
+    }
+
+    fn process_reset(&mut self, end: usize, at: Time, rsn: bool) {
+        let End { sender, receiver } = &mut self.ends[end];
+        // A repeated RESET, sent because the RESET ACK was lost or late, does not reset the variables again.
+        // Its RESET ACK carries the HFN before the current one.
+        if receiver.last_rsn == Some(rsn) && sender.pending.is_none() {
+            receiver.pending_acks.push_back((rsn, sender.hfn.wrapping_sub(1) & HFN));
+            return;
+        }
+        receiver.last_rsn = Some(rsn);
+        receiver.pending_acks.push_back((rsn, sender.highest_hfn()));
+        // While an end waits for a RESET ACK itself, only that RESET ACK increases its HFN (§11.4.5.3).
+        let increase = u32::from(sender.pending.is_none());
+        self.reset_state(end, increase);
+        self.ends[end].sender.reset_by_peer_at = (increase == 1).then_some(at);
+    }
+
+    fn process_data(&mut self, end: usize, arrival: &Arrival, poll: bool) {
+        let receiver = &mut self.ends[end].receiver;
+        let window = self.settings[1 - end].window;
+        if arrival.sn >= receiver.vr_r && arrival.sn < receiver.vr_r + window {
+            receiver.arrived.entry(arrival.sn).or_insert(arrival.at);
+            receiver.vr_h = receiver.vr_h.max(arrival.sn + 1);
+            receiver.advance();
+        }
+        if poll && receiver.polled.is_none() {
+            receiver.polled = Some((arrival.at, arrival.frame));
         }
     }
 

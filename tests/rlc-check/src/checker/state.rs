@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::MODULUS;
+use super::{MODULUS, full_sn_from};
 use crate::settings::Time;
 use crate::trace::PduKind;
 
@@ -94,6 +94,21 @@ impl SenderState {
     /// Returns the highest HFN used (§11.4.1). It increases with each wrap of the sequence numbers.
     pub(super) fn highest_hfn(&self) -> u32 {
         self.hfn.wrapping_add((self.vt_s.saturating_sub(1) / MODULUS) as u32) & HFN
+    }
+
+    /// Applies SN_MRW_LENGTH of a transmitted MRW. Returns the number unwrapped.
+    pub(super) fn discard_up_to(&mut self, length: u16) -> u64 {
+        let number = full_sn_from(self.vt_a, length);
+        self.vt_s = self.vt_s.max(number);
+        self.mrw = Some(number);
+        // The receiver does not answer polls for discarded PDUs.
+        if self.open_poll.as_ref().is_some_and(|poll| poll.vt_s <= number) {
+            self.open_poll = None;
+        }
+        if self.exhausted.is_some_and(|(_, sn)| sn <= number) {
+            self.exhausted = None;
+        }
+        number
     }
 
     pub(super) fn acknowledged(&mut self, below: u64) {

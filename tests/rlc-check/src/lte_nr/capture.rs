@@ -87,8 +87,20 @@ fn frame(number: u64, at: Time, packet: &[u8]) -> Result<Frame> {
         let time = u32::from_be_bytes(time.try_into().ok()?);
         (time & NON_STANDARD != 0).then_some(Time::from(time & !NON_STANDARD))
     });
-    let payload = &packet[header + 8..];
-    let (mode, generation, mut tags) = if let Some(rest) = payload.strip_prefix(b"rlc-nr") {
+    let (mode, generation, tags) = framing(&packet[header + 8..])?;
+    let direction = if packet[12..16] == NETWORK { Direction::Down } else { Direction::Up };
+    let lost = word(header) == LOST;
+    let (transmission, pdu) = (word(4), Vec::new());
+    let mut frame =
+        Frame { number, at, delay, lost, transmission, direction, ue: 0, bearer: 0, generation, mode, pdu };
+    frame.read_tags(tags)?;
+    ensure!(frame.has_known_format(), "{:?}", frame.generation);
+    Ok(frame)
+}
+
+/// Reads the beginning of the framing. Returns the mode, the generation and the tags.
+fn framing(payload: &[u8]) -> Result<(Mode, Generation, &[u8])> {
+    let (mode, generation, tags) = if let Some(rest) = payload.strip_prefix(b"rlc-nr") {
         let (&[mode, sn], tags) = rest.split_first_chunk().context("no mode")?;
         (mode, Generation::Nr(sn), tags)
     } else if let Some(rest) = payload.strip_prefix(b"rlc-lte") {
@@ -102,29 +114,35 @@ fn frame(number: u64, at: Time, packet: &[u8]) -> Result<Frame> {
         4 => Mode::Acknowledged,
         _ => bail!("neither acknowledged nor unacknowledged mode"),
     };
-    let direction = if packet[12..16] == NETWORK { Direction::Down } else { Direction::Up };
-    let lost = word(header) == LOST;
-    let (transmission, pdu) = (word(4), Vec::new());
-    let mut frame =
-        Frame { number, at, delay, lost, transmission, direction, ue: 0, bearer: 0, generation, mode, pdu };
-    loop {
-        let (&[tag], rest) = tags.split_first_chunk().context("no payload tag")?;
-        if tag == 1 {
-            frame.pdu = rest.to_vec();
-            break;
-        }
-        let octets = frame.tag(tag, rest)?;
-        tags = rest.get(octets..).context("a tag without its value")?;
-    }
-    let is_known = match mode {
-        Mode::Acknowledged => matches!(frame.generation, Generation::Lte(10 | 16) | Generation::Nr(12 | 18)),
-        Mode::Unacknowledged => matches!(frame.generation, Generation::Lte(5 | 10) | Generation::Nr(6 | 12)),
-    };
-    ensure!(is_known, "{:?}", frame.generation);
-    Ok(frame)
+    Ok((mode, generation, tags))
 }
 
 impl Frame {
+    /// Reads the tags of the framing. The last one contains the PDU.
+    fn read_tags(&mut self, mut tags: &[u8]) -> Result<()> {
+        loop {
+            let (&[tag], rest) = tags.split_first_chunk().context("no payload tag")?;
+            if tag == 1 {
+                self.pdu = rest.to_vec();
+                return Ok(());
+            }
+            let octets = self.tag(tag, rest)?;
+            tags = rest.get(octets..).context("a tag without its value")?;
+        }
+    }
+
+    /// Whether the mode has sequence numbers of this size.
+    const fn has_known_format(&self) -> bool {
+        match self.mode {
+            Mode::Acknowledged => {
+                matches!(self.generation, Generation::Lte(10 | 16) | Generation::Nr(12 | 18))
+            }
+            Mode::Unacknowledged => {
+                matches!(self.generation, Generation::Lte(5 | 10) | Generation::Nr(6 | 12))
+            }
+        }
+    }
+
     /// Handles a tag of the framing. Returns the size of its value.
     fn tag(&mut self, tag: u8, value: &[u8]) -> Result<usize> {
         let octet = *value.first().context("a tag without its value")?;

@@ -261,15 +261,31 @@ impl Receiver {
         });
         let mut expected = self.missing_below(ack);
         // If the holes of the first unit do not fit into the report, one NACK may cover all of them.
-        if let ([(unit, start, _)], [only]) = (expected.get(..1).unwrap_or_default(), &named[..])
-            && ack < self.highest_status
-            && expected.iter().all(|(other, ..)| other == unit)
+        if ack < self.highest_status
+            && let [only] = named[..]
+            && covering(&expected) == Some(only)
         {
-            let end = expected.last().and_then(|(.., end)| *end);
-            if *only == (*unit, *start, end) {
-                expected = vec![*only];
-            }
+            expected = vec![only];
         }
+        self.check_missing(frame, status.ack, &named, &expected, findings);
+        if ack < self.highest_status {
+            findings.expect(Invariant::Acknowledgement, frame, !self.is_whole(ack), || {
+                format!("ACK_SN {} belongs to a unit that has arrived", status.ack)
+            });
+            // The largest NACK has SN, SO fields and a range.
+            self.truncated = Some((frame, now, 16));
+        }
+    }
+
+    /// Checks that a report names exactly the octets that are expected to be missing.
+    fn check_missing(
+        &self,
+        frame: u64,
+        ack: u32,
+        named: &[MissingOctets],
+        expected: &[MissingOctets],
+        findings: &mut Findings,
+    ) {
         let received = named.iter().find(|range| !expected.contains(range));
         findings.expect(Invariant::Acknowledgement, frame, received.is_none(), || {
             let (unit, start, end) = received.copied().unwrap_or_default();
@@ -278,16 +294,8 @@ impl Receiver {
         let unnamed = expected.iter().find(|range| !named.contains(range));
         findings.expect(Invariant::Acknowledgement, frame, unnamed.is_none(), || {
             let (unit, start, end) = unnamed.copied().unwrap_or_default();
-            let ack = status.ack;
             format!("ACK_SN {ack} acknowledges SN {} [{start}..{end:?}], which is missing", self.wire(unit))
         });
-        if ack < self.highest_status {
-            findings.expect(Invariant::Acknowledgement, frame, !self.is_whole(ack), || {
-                format!("ACK_SN {} belongs to a unit that has arrived", status.ack)
-            });
-            // The largest NACK has SN, SO fields and a range.
-            self.truncated = Some((frame, now, 16));
-        }
     }
 
     /// The octets that have not arrived, in units below `ack`.
@@ -323,4 +331,10 @@ impl Receiver {
     fn wire(&self, number: u64) -> u64 {
         number % self.generation.modulus()
     }
+}
+
+/// The range from the first to the last of these ranges, if they belong to one unit.
+fn covering(ranges: &[MissingOctets]) -> Option<MissingOctets> {
+    let (&(unit, start, _), &(.., end)) = (ranges.first()?, ranges.last()?);
+    ranges.iter().all(|(other, ..)| *other == unit).then_some((unit, start, end))
 }

@@ -141,6 +141,25 @@ impl Sender {
         self.units.back().map_or(0, |unit| unit.octets.len() as u32)
     }
 
+    fn begin_unit(&mut self, data: &Data<'_>) {
+        self.units.push_back(Unit {
+            octets: data.octets.to_vec(),
+            layout: data.layout.clone(),
+            is_complete: data.ends,
+            is_acked: false,
+            retx_count: None,
+            counted: (0, 0),
+            pending: Ranges::default(),
+        });
+    }
+
+    fn continue_unit(&mut self, data: &Data<'_>) {
+        if let Some(last) = self.units.back_mut() {
+            last.octets.extend_from_slice(data.octets);
+            last.is_complete = data.ends;
+        }
+    }
+
     /// Checks a data PDU with new octets. Returns their number.
     fn check_new(&mut self, pdu: &Transmission<'_>, number: u64, findings: &mut Findings) -> u32 {
         let Transmission { frame, count, data, .. } = *pdu;
@@ -167,19 +186,10 @@ impl Sender {
         findings.expect(Invariant::Segmentation, frame, fits, || {
             format!("SN {} begins at octet {} instead of {expected}", data.sn, data.start)
         });
-        if !is_continuation {
-            self.units.push_back(Unit {
-                octets: data.octets.to_vec(),
-                layout: data.layout.clone(),
-                is_complete: data.ends,
-                is_acked: false,
-                retx_count: None,
-                counted: (0, 0),
-                pending: Ranges::default(),
-            });
-        } else if let Some(last) = self.units.back_mut() {
-            last.octets.extend_from_slice(data.octets);
-            last.is_complete = data.ends;
+        if is_continuation {
+            self.continue_unit(data);
+        } else {
+            self.begin_unit(data);
         }
         data.octets.len() as u32
     }
