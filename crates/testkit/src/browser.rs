@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
@@ -37,53 +37,36 @@ impl Browser {
     /// Opens any address, like [`Browser::open`].
     pub fn open_address(address: &str, (width, height): (u32, u32)) -> Self {
         let profile = TempDir::new("browser");
-        // The protocol uses descriptors 3 and 4.
-        let mut process = Command::new("sh")
-            .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#, program()])
-            .args([
-                "--headless",
-                "--remote-debugging-pipe",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--no-first-run",
-            ])
-            .args(["--disable-background-networking", "--disable-dev-shm-usage", "--hide-scrollbars"])
-            .arg(format!("--user-data-dir={}", profile.display()))
-            .arg(format!("--window-size={width},{height}"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut answers = BufReader::new(process.stdout.take().unwrap());
-        let (sender, messages) = mpsc::channel();
-        thread::spawn(move || {
-            let mut message = Vec::new();
-            while answers.read_until(0, &mut message).is_ok_and(|bytes| bytes > 0) {
-                let parsed = serde_json::from_slice(message.strip_suffix(&[0]).unwrap_or(&message));
-                if sender.send(parsed.unwrap()).is_err() {
-                    return;
-                }
-                message.clear();
-            }
-        });
+        let mut process = start(&profile, width, height);
+        let messages = read_messages(process.stdout.take().unwrap());
         let commands = process.stdin.take();
         let (session, events) = (Value::Null, Vec::new());
         let mut browser =
             Self { process, commands, messages, _profile: profile, session, last_id: 0, events };
-        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
-        let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
-        browser.session = attached["sessionId"].clone();
-        for domain in ["Page", "Runtime", "Log", "Network"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
-        }
+        browser.attach();
         browser.resize(width, height);
-        browser.call("Page.navigate", json!({ "url": address }));
-        while browser.events_of("Page.loadEventFired").is_empty() {
-            let message = browser.message();
-            browser.events.push(message);
-        }
-        browser.settle();
+        browser.load(address);
         browser
+    }
+
+    /// Creates the page, and subscribes to its events.
+    fn attach(&mut self) {
+        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
+        let attached = self.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
+        self.session = attached["sessionId"].clone();
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            self.call(&format!("{domain}.enable"), json!({}));
+        }
+    }
+
+    /// Opens an address, and waits until it is loaded.
+    fn load(&mut self, address: &str) {
+        self.call("Page.navigate", json!({ "url": address }));
+        while self.events_of("Page.loadEventFired").is_empty() {
+            let message = self.message();
+            self.events.push(message);
+        }
+        self.settle();
     }
 
     /// Resizes the page.
@@ -225,6 +208,38 @@ impl Drop for Browser {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Starts the browser with a window of this size.
+fn start(profile: &TempDir, width: u32, height: u32) -> Child {
+    // The protocol uses descriptors 3 and 4.
+    Command::new("sh")
+        .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#, program()])
+        .args(["--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-dev-shm-usage", "--hide-scrollbars"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("--window-size={width},{height}"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Reads and parses the browser's messages in a thread.
+fn read_messages(pipe: ChildStdout) -> Receiver<Value> {
+    let mut pipe = BufReader::new(pipe);
+    let (sender, messages) = mpsc::channel();
+    thread::spawn(move || {
+        let mut message = Vec::new();
+        while pipe.read_until(0, &mut message).is_ok_and(|bytes| bytes > 0) {
+            let parsed = serde_json::from_slice(message.strip_suffix(&[0]).unwrap_or(&message));
+            if sender.send(parsed.unwrap()).is_err() {
+                return;
+            }
+            message.clear();
+        }
+    });
+    messages
 }
 
 fn program() -> &'static str {

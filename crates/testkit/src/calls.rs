@@ -66,61 +66,19 @@ fn profile(draw: &mut impl Draw) -> Profile {
 impl<D: Draw> Program<'_, D> {
     fn call(&mut self) {
         let side = self.draw.pick(&[Peer::Left, Peer::Right]);
-        let now = self.now;
         match self.draw.below(20) {
             0 => self.connect(side),
             1 => self.listen(side),
-            2 => {
-                for (side, listener) in self.listeners.clone() {
-                    if let Some(id) = self.hosts[side as usize].accept(listener) {
-                        self.ids.push((side, id));
-                    }
-                }
-            }
-            3 if self.draw.one_in(4) => {
-                if let Some((side, listener)) = self.listeners.pop() {
-                    self.hosts[side as usize].unlisten(listener);
-                }
-            }
-            4..=6 => {
-                let len = self.draw.below(20_000) as usize;
-                self.on_connection(|host, id, _| {
-                    // Every result is allowed.
-                    let _ = host.write(now, id, &vec![b'a'; len]);
-                });
-            }
-            7 | 8 => {
-                let mut buffer = vec![0; self.draw.below(20_000) as usize];
-                self.on_connection(|host, id, _| {
-                    let _ = host.read(id, &mut buffer);
-                });
-            }
-            9 => {
-                let read = self.draw.one_in(3);
-                self.on_connection(|host, id, _| {
-                    let _ = if read { host.shutdown_read(id) } else { host.shutdown_write(id) };
-                });
-            }
-            10 => self.on_connection(|host, id, is_closed| {
-                host.close(now, id);
-                *is_closed = true;
-            }),
+            2 => self.accept(),
+            3 if self.draw.one_in(4) => self.unlisten(),
+            4..=6 => self.write(),
+            7 | 8 => self.read(),
+            9 => self.shut_down(),
+            10 => self.close(),
             11 if self.draw.one_in(4) => self.on_connection(|host, id, _| host.abort(id)),
-            12 => {
-                let options = self.options(side);
-                match self.listeners.last() {
-                    Some((side, id)) if self.draw.one_in(4) => {
-                        self.hosts[*side as usize].set_listen_options(*id, options);
-                    }
-                    _ => self.on_connection(|host, id, _| host.set_options(now, id, options)),
-                }
-            }
+            12 => self.set_options(side),
             13 | 14 => self.advance(),
-            15 => {
-                if let Some(packet) = self.eavesdropper.forge(self.draw, side, ForgeryScope::Any) {
-                    self.hosts[side.other() as usize].handle_packet(now, &packet);
-                }
-            }
+            15 => self.forge(side),
             _ => self.deliver(),
         }
     }
@@ -142,6 +100,71 @@ impl<D: Draw> Program<'_, D> {
         let backlog = self.draw.below(4) as usize;
         if let Ok(id) = self.hosts[side as usize].listen(addr, backlog, options) {
             self.listeners.push((side, id));
+        }
+    }
+
+    /// Accepts one connection at each listener.
+    fn accept(&mut self) {
+        for (side, listener) in self.listeners.clone() {
+            if let Some(id) = self.hosts[side as usize].accept(listener) {
+                self.ids.push((side, id));
+            }
+        }
+    }
+
+    fn unlisten(&mut self) {
+        if let Some((side, listener)) = self.listeners.pop() {
+            self.hosts[side as usize].unlisten(listener);
+        }
+    }
+
+    fn write(&mut self) {
+        let now = self.now;
+        let len = self.draw.below(20_000) as usize;
+        self.on_connection(|host, id, _| {
+            // Every result is allowed.
+            let _ = host.write(now, id, &vec![b'a'; len]);
+        });
+    }
+
+    fn read(&mut self) {
+        let mut buffer = vec![0; self.draw.below(20_000) as usize];
+        self.on_connection(|host, id, _| {
+            let _ = host.read(id, &mut buffer);
+        });
+    }
+
+    fn shut_down(&mut self) {
+        let read = self.draw.one_in(3);
+        self.on_connection(|host, id, _| {
+            let _ = if read { host.shutdown_read(id) } else { host.shutdown_write(id) };
+        });
+    }
+
+    fn close(&mut self) {
+        let now = self.now;
+        self.on_connection(|host, id, is_closed| {
+            host.close(now, id);
+            *is_closed = true;
+        });
+    }
+
+    /// Sets the options of a connection, or sometimes of the newest listener.
+    fn set_options(&mut self, side: Peer) {
+        let now = self.now;
+        let options = self.options(side);
+        match self.listeners.last() {
+            Some((side, id)) if self.draw.one_in(4) => {
+                self.hosts[*side as usize].set_listen_options(*id, options);
+            }
+            _ => self.on_connection(|host, id, _| host.set_options(now, id, options)),
+        }
+    }
+
+    /// Forges a packet of `side`, and delivers it to the other side.
+    fn forge(&mut self, side: Peer) {
+        if let Some(packet) = self.eavesdropper.forge(self.draw, side, ForgeryScope::Any) {
+            self.hosts[side.other() as usize].handle_packet(self.now, &packet);
         }
     }
 

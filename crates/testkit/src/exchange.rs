@@ -1,6 +1,6 @@
 //! Two applications on a [`Pair`] that exchange known streams and check every received byte.
 
-use airtcp::host::{ConnId, IoError, ListenId};
+use airtcp::host::{ConnId, Host, IoError, ListenId};
 use airtcp::recovery::Decision;
 use airtcp::tcp::{Connection, SocketOptions, State};
 use airwire::segment::{self, Flags};
@@ -49,6 +49,7 @@ pub enum Faults {
 
 #[derive(Debug)]
 struct App {
+    side: Peer,
     id: Option<ConnId>,
     to_send: u64,
     sent: u64,
@@ -58,6 +59,48 @@ struct App {
     at_end: bool,
     closed: bool,
     next_read: Instant,
+}
+
+impl App {
+    /// Writes what the host accepts. Shuts down writing after the last byte.
+    fn write(&mut self, host: &mut Host, id: ConnId, now: Instant) -> Result<(), String> {
+        while self.sent < self.to_send {
+            let offsets = self.sent..self.to_send.min(self.sent + 4096);
+            let chunk: Vec<u8> = offsets.map(|offset| stream_byte(self.side, offset)).collect();
+            match host.write(now, id, &chunk) {
+                Ok(n) => self.sent += n as u64,
+                Err(IoError::WouldBlock) => break,
+                Err(error) => return Err(format!("write: {error}")),
+            }
+        }
+        if self.sent == self.to_send && !self.shut {
+            self.shut = true;
+            host.shutdown_write(id).map_err(|error| format!("shutdown: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Reads once, and checks the received bytes.
+    fn read(&mut self, host: &mut Host, id: ConnId, at_most: usize) -> Result<(), String> {
+        let mut buffer = vec![0; at_most];
+        match host.read(id, &mut buffer) {
+            Ok(0) if self.received == self.expected => self.at_end = true,
+            Ok(0) => return Err(format!("the stream ended after {} bytes", self.received)),
+            Ok(n) => {
+                for byte in &buffer[..n] {
+                    if *byte != stream_byte(self.side.other(), self.received)
+                        || self.received >= self.expected
+                    {
+                        return Err(format!("byte {} is wrong", self.received));
+                    }
+                    self.received += 1;
+                }
+            }
+            Err(IoError::WouldBlock) => {}
+            Err(error) => return Err(format!("read after {} bytes: {error}", self.received)),
+        }
+        Ok(())
+    }
 }
 
 /// Two hosts, an application on each, and their connection.
@@ -80,6 +123,7 @@ impl Exchange {
     pub fn new(mut pair: Pair, spec: ExchangeSpec) -> Result<Self, String> {
         pair.tap.get_or_insert_default();
         let app = |side: Peer| App {
+            side,
             id: None,
             to_send: spec.bytes[side as usize],
             sent: 0,
@@ -243,37 +287,10 @@ impl Exchange {
         if host.connection(id).is_none_or(|c| opening(c) && !spec.eager) {
             return Ok(());
         }
-        while app.sent < app.to_send {
-            let chunk: Vec<u8> = (app.sent..app.to_send.min(app.sent + 4096))
-                .map(|offset| stream_byte(side, offset))
-                .collect();
-            match host.write(now, id, &chunk) {
-                Ok(n) => app.sent += n as u64,
-                Err(IoError::WouldBlock) => break,
-                Err(error) => return Err(format!("write: {error}")),
-            }
-        }
-        if app.sent == app.to_send && !app.shut {
-            app.shut = true;
-            host.shutdown_write(id).map_err(|error| format!("shutdown: {error}"))?;
-        }
+        app.write(host, id, now)?;
         if !app.at_end && now >= app.next_read {
             app.next_read = now + spec.read_every;
-            let mut buffer = vec![0; spec.read_at_most];
-            match host.read(id, &mut buffer) {
-                Ok(0) if app.received == app.expected => app.at_end = true,
-                Ok(0) => return Err(format!("the stream ended after {} bytes", app.received)),
-                Ok(n) => {
-                    for byte in &buffer[..n] {
-                        if *byte != stream_byte(side.other(), app.received) || app.received >= app.expected {
-                            return Err(format!("byte {} is wrong", app.received));
-                        }
-                        app.received += 1;
-                    }
-                }
-                Err(IoError::WouldBlock) => {}
-                Err(error) => return Err(format!("read after {} bytes: {error}", app.received)),
-            }
+            app.read(host, id, spec.read_at_most)?;
         }
         if app.at_end && app.sent == app.to_send {
             app.closed = true;
