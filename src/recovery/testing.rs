@@ -173,22 +173,40 @@ impl BareSender {
         ack.number = to;
         ack.flight_before = self.flight.outstanding();
         if to > una {
-            let acked = self.flight.on_ack(to);
-            ack.acked = acked.amount;
-            ack.delivered.bytes = acked.amount.bytes - acked.sacked_before.bytes;
-            ack.delivered.segments = acked.amount.segments - acked.sacked_before.segments;
-            ack.any_resent = acked.any_resent;
-            ack.newest = acked.newest;
-            ack.last[0] = acked.last;
-            ack.originals = acked.originals;
-            ack.acked_tsval = acked.last_tsval;
-            if let Some(sent_at) = acked.oldest_unambiguous.filter(|_| !acked.any_resent) {
-                ack.rtt = Some(self.now - sent_at);
-                let cwnd = self.cc().cwnd;
-                let (una, nxt) = (self.flight.una(), self.flight.max());
-                self.rtt.on_sample(&Sample { sent_at, now: self.now, una, nxt, cwnd });
-            }
+            self.acknowledge(&mut ack);
         }
+        self.mark_sacked(&mut ack, blocks);
+        ack.duplicates = ack.dsack.map_or(0, |(left, right)| right.saturating_sub(left).div_ceil(SMSS));
+        if self.recovery.profile().recovery.growth.amount == Growth::Delivered {
+            ack.delivered.bytes += ack.duplicates * SMSS;
+            ack.delivered.segments += ack.duplicates;
+        }
+        ack.duplicate |= to <= una && ack.newly_sacked.bytes > 0;
+        let rule = self.decide(|recovery, path| recovery.on_ack(path, &mut ack));
+        self.apply(rule);
+        self.send()
+    }
+
+    /// Acknowledges the segments below the number of `ack`, and takes an RTT sample.
+    fn acknowledge(&mut self, ack: &mut Ack) {
+        let acked = self.flight.on_ack(ack.number);
+        ack.acked = acked.amount;
+        ack.delivered.bytes = acked.amount.bytes - acked.sacked_before.bytes;
+        ack.delivered.segments = acked.amount.segments - acked.sacked_before.segments;
+        ack.any_resent = acked.any_resent;
+        ack.newest = acked.newest;
+        ack.last[0] = acked.last;
+        ack.originals = acked.originals;
+        ack.acked_tsval = acked.last_tsval;
+        if let Some(sent_at) = acked.oldest_unambiguous.filter(|_| !acked.any_resent) {
+            ack.rtt = Some(self.now - sent_at);
+            let cwnd = self.cc().cwnd;
+            let (una, nxt) = (self.flight.una(), self.flight.max());
+            self.rtt.on_sample(&Sample { sent_at, now: self.now, una, nxt, cwnd });
+        }
+    }
+
+    fn mark_sacked(&mut self, ack: &mut Ack, blocks: &[Range<u64>]) {
         let mut news = Sacked::default();
         for block in blocks {
             // Blocks are ranges of segments: 5..7 means segments 5 and 6.
@@ -201,15 +219,6 @@ impl BareSender {
         ack.originals.merge(news.originals);
         ack.delivered.bytes += news.amount.bytes;
         ack.delivered.segments += news.amount.segments;
-        ack.duplicates = ack.dsack.map_or(0, |(left, right)| right.saturating_sub(left).div_ceil(SMSS));
-        if self.recovery.profile().recovery.growth.amount == Growth::Delivered {
-            ack.delivered.bytes += ack.duplicates * SMSS;
-            ack.delivered.segments += ack.duplicates;
-        }
-        ack.duplicate |= to <= una && news.amount.bytes > 0;
-        let rule = self.decide(|recovery, path| recovery.on_ack(path, &mut ack));
-        self.apply(rule);
-        self.send()
     }
 
     /// Advances the clock until the retransmission timer fires. Panics if a detector's timer is due earlier.

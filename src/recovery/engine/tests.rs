@@ -203,6 +203,14 @@ fn recipes() -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
+/// Converts ranges of sixteenths of the window into ranges of segments. The first segment is the missing one.
+fn sack_blocks(sender: &BareSender, parts: &[Range<u64>]) -> Vec<Range<u64>> {
+    let (una, outstanding) = (sender.una(), sender.last() - sender.una());
+    let at = |sixteenths: u64| una + 2 + outstanding.saturating_sub(1) * sixteenths.min(16) / 16;
+    let blocks = parts.iter().map(|part| at(part.start)..at(part.end));
+    blocks.filter(|block| !block.is_empty()).collect()
+}
+
 struct Model {
     sender: BareSender,
     name: String,
@@ -239,16 +247,9 @@ impl Model {
                 sender.ack(una + (outstanding * eighths / 8).max(1));
             }
             Event::Duplicate(parts) if outstanding > 0 => {
-                let block = |part: &Range<u64>| {
-                    // The first segment is the missing one.
-                    let at =
-                        |sixteenths: u64| una + 2 + outstanding.saturating_sub(1) * sixteenths.min(16) / 16;
-                    at(part.start)..at(part.end)
-                };
-                let blocks: Vec<_> = parts.iter().map(block).filter(|block| !block.is_empty()).collect();
-                let ack = Ack { duplicate: true, ..Ack::default() };
-                let blocks = if sender.recovery.uses_sack() { &blocks[..] } else { &[] };
-                sender.receive(ack, una, blocks);
+                let blocks =
+                    if sender.recovery.uses_sack() { sack_blocks(sender, parts) } else { Vec::new() };
+                sender.receive(Ack { duplicate: true, ..Ack::default() }, una, &blocks);
             }
             Event::Dsack if una > 0 => {
                 let dsack = Some(((una - 1) * SMSS, una * SMSS));
