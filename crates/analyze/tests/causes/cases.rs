@@ -96,7 +96,9 @@ pub(crate) fn transfer(cause: Cause, seed: u64) -> Transfer {
     let is_known = end_limits(cause, drawn, &mut of)
         || applications(cause, drawn, &mut of)
         || links(cause, drawn, &mut of)
-        || disturbances(cause, drawn, &mut of)
+        || harmless_disturbances(cause, drawn, &mut of)
+        || losses(cause, drawn, &mut of)
+        || outages(cause, drawn, &mut of)
         || failures(cause, drawn, &mut of);
     assert!(is_known, "{cause:?} has no generator");
     of
@@ -162,8 +164,7 @@ fn applications(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     true
 }
 
-/// Rates and queues of links, and disturbances that are harmless. Returns whether the cause belongs to this
-/// group.
+/// Rates and queues of links. Returns whether the cause belongs to this group.
 fn links(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     let (rtt, fast, slow) = (drawn.rtt, drawn.fast, drawn.slow);
     match cause {
@@ -184,19 +185,6 @@ fn links(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
             );
             of.recipe = "linux+ecn";
         }
-        Cause::Duplication => {
-            let chance = drawn.within(2.0, 10.0);
-            let duplicates =
-                format!("[[stage]]\nkind = \"duplicate\"\ndown = {{ chance = \"{chance:.1}%\" }}");
-            of.scenario = path(slow, rtt, product(slow, rtt).max(15_000.0), &duplicates);
-        }
-        Cause::AckLoss => {
-            let per = drawn.within(30.0, 60.0);
-            let lost = format!(
-                "[[stage]]\nkind = \"loss\"\nup = {{ model = \"uniform\", per = \"{per:.0}%\", affects = \"acks\" }}"
-            );
-            of.scenario = path(slow, rtt, product(slow, rtt).max(15_000.0), &lost);
-        }
         Cause::ThinUplink => {
             let up = drawn.within(32.0, 96.0);
             of.receive_buffer = Some(400_000);
@@ -212,9 +200,30 @@ fn links(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     true
 }
 
-/// Losses, outages and reordering. Returns whether the cause belongs to this group.
-fn disturbances(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
+/// Disturbances that are harmless. Returns whether the cause belongs to this group.
+fn harmless_disturbances(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     let (rtt, slow) = (drawn.rtt, drawn.slow);
+    match cause {
+        Cause::Duplication => {
+            let chance = drawn.within(2.0, 10.0);
+            let duplicates =
+                format!("[[stage]]\nkind = \"duplicate\"\ndown = {{ chance = \"{chance:.1}%\" }}");
+            of.scenario = path(slow, rtt, product(slow, rtt).max(15_000.0), &duplicates);
+        }
+        Cause::AckLoss => {
+            let per = drawn.within(30.0, 60.0);
+            let lost = format!(
+                "[[stage]]\nkind = \"loss\"\nup = {{ model = \"uniform\", per = \"{per:.0}%\", affects = \"acks\" }}"
+            );
+            of.scenario = path(slow, rtt, product(slow, rtt).max(15_000.0), &lost);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Losses and reordering. Returns whether the cause belongs to this group.
+fn losses(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
     match cause {
         Cause::RandomLoss => {
             let per = drawn.within(0.3, 4.0);
@@ -235,6 +244,21 @@ fn disturbances(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
                 "kind = \"policer\"\ndown = {{ rate = \"{rate:.0}kbit\", burst = \"{burst:.0}kB\" }}"
             ));
         }
+        Cause::Reordering => {
+            let (chance, time) = (drawn.within(0.5, 4.0), drawn.within(2.0, 10.0));
+            of.scenario = drawn.path_with(&format!(
+                "kind = \"reorder\"\ndown = {{ chance = \"{chance:.2}%\", time = \"{time:.1}ms\" }}"
+            ));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Outages. Returns whether the cause is one.
+fn outages(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
+    let (rtt, slow) = (drawn.rtt, drawn.slow);
+    match cause {
         Cause::Outage => {
             let lasts = drawn.within(1.0, 2.5);
             let outage = format!(
@@ -252,12 +276,6 @@ fn disturbances(cause: Cause, drawn: &mut Drawn, of: &mut Transfer) -> bool {
             // No queue builds, and nothing is lost.
             of.receive_buffer = Some(48_000);
             of.lasts = Duration::from_secs(16);
-        }
-        Cause::Reordering => {
-            let (chance, time) = (drawn.within(0.5, 4.0), drawn.within(2.0, 10.0));
-            of.scenario = drawn.path_with(&format!(
-                "kind = \"reorder\"\ndown = {{ chance = \"{chance:.2}%\", time = \"{time:.1}ms\" }}"
-            ));
         }
         _ => return false,
     }

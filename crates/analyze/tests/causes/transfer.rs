@@ -5,7 +5,7 @@ use airlink::machine::{Machine, Port, catch_up, drain};
 use airlink::path::{FIXED, MOBILE, Path};
 use airlink::scenario::Scenario;
 use airlink::stage::Recording;
-use airtcp::host::{ConnId, Host, HostConfig};
+use airtcp::host::{ConnId, Host, HostConfig, ListenId};
 use airtcp::profile::Profile;
 use airtcp::tcp::SocketOptions;
 use airwire::time::{Duration, Instant};
@@ -94,7 +94,7 @@ struct Run {
     /// The server and the client.
     hosts: [Host; 2],
     connections: [Option<ConnId>; 2],
-    listener: airtcp::host::ListenId,
+    listener: ListenId,
     taps: [InMemory; 2],
     arrivals: Vec<(Port, Vec<u8>)>,
     /// Bytes that the server still has to write, and that each end still has to read.
@@ -108,38 +108,50 @@ struct Run {
     closes_at: Option<Instant>,
 }
 
+/// Returns the server's host and the client's.
+fn hosts(transfer: &Transfer, mtu: usize, seed: u64) -> [Host; 2] {
+    let profile = Profile::linux().with(|profile| {
+        if !transfer.window_scaling {
+            profile.handshake.window_scale = None;
+        }
+    });
+    let host = |address: &str, recipe: &str, profile: &Profile, seed: u64| {
+        Host::new(HostConfig {
+            addrs: vec![address.parse().unwrap()],
+            mtu,
+            profile: profile.clone(),
+            recipe: recipe.parse().unwrap(),
+            seed,
+        })
+    };
+    let client = match transfer.delays_acks {
+        true => host("10.128.0.1", "newreno+delack", &Profile::default(), seed + 1),
+        false => host("10.128.0.1", transfer.recipe, &profile, seed + 1),
+    };
+    [host("10.0.0.1", transfer.recipe, &profile, seed), client]
+}
+
+fn listen(host: &mut Host, transfer: &Transfer) -> ListenId {
+    let mut options = SocketOptions::of(host.profile());
+    options.nodelay = !transfer.nagle;
+    options.send_buffer = transfer.send_buffer.unwrap_or(options.send_buffer);
+    host.listen(SERVER.parse().unwrap(), 1, options).unwrap()
+}
+
+fn connect(host: &mut Host, transfer: &Transfer) -> ConnId {
+    let mut options = SocketOptions::of(host.profile());
+    options.nodelay = true;
+    options.recv_buffer = transfer.receive_buffer;
+    let server = if transfer.is_refused { NO_SERVER } else { SERVER };
+    host.connect(Instant::ZERO, None, server.parse().unwrap(), options).unwrap()
+}
+
 impl Run {
     fn new(transfer: &Transfer, seed: u64) -> Self {
         let scenario = Scenario::parse(&transfer.scenario, "scenario").unwrap();
-        let scales = transfer.window_scaling;
-        let profile = Profile::linux().with(|profile| {
-            if !scales {
-                profile.handshake.window_scale = None;
-            }
-        });
-        let host = |address: &str, recipe: &str, profile: &Profile, seed: u64| {
-            Host::new(HostConfig {
-                addrs: vec![address.parse().unwrap()],
-                mtu: scenario.mtu.into(),
-                profile: profile.clone(),
-                recipe: recipe.parse().unwrap(),
-                seed,
-            })
-        };
-        let client = match transfer.delays_acks {
-            true => host("10.128.0.1", "newreno+delack", &Profile::default(), seed + 1),
-            false => host("10.128.0.1", transfer.recipe, &profile, seed + 1),
-        };
-        let mut hosts = [host("10.0.0.1", transfer.recipe, &profile, seed), client];
-        let mut options = SocketOptions::of(hosts[0].profile());
-        options.nodelay = !transfer.nagle;
-        options.send_buffer = transfer.send_buffer.unwrap_or(options.send_buffer);
-        let listener = hosts[0].listen(SERVER.parse().unwrap(), 1, options).unwrap();
-        let mut options = SocketOptions::of(hosts[1].profile());
-        options.nodelay = true;
-        options.recv_buffer = transfer.receive_buffer;
-        let server = if transfer.is_refused { NO_SERVER } else { SERVER };
-        let client = hosts[1].connect(Instant::ZERO, None, server.parse().unwrap(), options).unwrap();
+        let mut hosts = hosts(transfer, scenario.mtu.into(), seed);
+        let listener = listen(&mut hosts[0], transfer);
+        let client = connect(&mut hosts[1], transfer);
         Self {
             path: scenario.build(Some(seed), Recording::Off, false).unwrap(),
             transfer: transfer.clone(),
