@@ -69,6 +69,24 @@ fn victim(airlink: i32, mark: &str, victim: Victim) -> i32 {
     found.unwrap_or_else(|| panic!("no {victim:?} among {all:?}"))
 }
 
+/// The command of a run. Its child ignores SIGTERM, SIGHUP and SIGINT, and creates the file `ready`.
+fn command(ending: Ending, mark: &str, ready: &str) -> String {
+    let end = if matches!(ending, Ending::Normal) { "exit 3" } else { "wait" };
+    let stubborn =
+        format!("trap \"\" TERM HUP INT; : {mark}; echo up >> {ready}; while :; do sleep 1000; done");
+    format!(": {mark}; setsid sh -c '{stubborn}' & until [ -s {ready} ]; do sleep 0.01; done; {end}")
+}
+
+/// The exit code that a run must have.
+fn exit_code(ending: Ending) -> Option<i32> {
+    match ending {
+        Ending::Normal => Some(3),
+        Ending::Signal(Victim::Airlink, Signal::SIGKILL) => None,
+        // The usual exit code of a shell for a process that a signal ended.
+        Ending::Signal(_, signal) => Some(128 + signal as i32),
+    }
+}
+
 /// Ends one run and waits until all its resources are removed. The run has a server, and a grandchild in its own
 /// session that ignores SIGTERM and SIGHUP. In odd rounds, its control socket is a file.
 fn end_run(ending: Ending, round: usize) {
@@ -78,11 +96,7 @@ fn end_run(ending: Ending, round: usize) {
     let before = Resources::list(&mark);
     let directory = TempDir::new(&mark);
     let (ready, control) = (directory.path("ready"), directory.path("control"));
-    let end = if matches!(ending, Ending::Normal) { "exit 3" } else { "wait" };
-    let stubborn =
-        format!("trap \"\" TERM HUP INT; : {mark}; echo up >> {ready}; while :; do sleep 1000; done");
-    let command =
-        format!(": {mark}; setsid sh -c '{stubborn}' & until [ -s {ready} ]; do sleep 0.01; done; {end}");
+    let command = command(ending, &mark, &ready);
     let server = format!(": {mark}; sleep 1000");
     let by_name = round.is_multiple_of(2);
     let mut args = vec!["run", "-s", "lossless", "--server", &server];
@@ -96,13 +110,7 @@ fn end_run(ending: Ending, round: usize) {
         kill(Pid::from_raw(victim(run.pid(), &mark, who)), signal).unwrap();
     }
     let output = run.wait();
-    let expected = match ending {
-        Ending::Normal => Some(3),
-        Ending::Signal(Victim::Airlink, Signal::SIGKILL) => None,
-        // The usual exit code of a shell for a process that a signal ended.
-        Ending::Signal(_, signal) => Some(128 + signal as i32),
-    };
-    assert_eq!(output.status.code(), expected, "{ending:?}: {}", text(&output.stderr));
+    assert_eq!(output.status.code(), exit_code(ending), "{ending:?}: {}", text(&output.stderr));
     if matches!(ending, Ending::Signal(Victim::Airlink, Signal::SIGKILL)) && !by_name {
         // A killed process cannot remove its socket file. The next run with the same path replaces the file.
         let next = common::airlink(&["run", "-s", "lossless", "--control", &control, "--", "true"]);

@@ -90,24 +90,27 @@ fn down_packets(file: &str) -> Vec<Vec<u8>> {
     packets
 }
 
+fn endpoint(namespace: &Namespace, addr: &str, offload: bool, capture: Capture) -> Endpoint {
+    let config = TunConfig {
+        namespace: Some(namespace.path().to_path_buf()),
+        addrs: vec![addr.parse().unwrap()],
+        mtu: MTU as u16,
+        offload,
+        ..TunConfig::default()
+    };
+    Endpoint::new(Tun::open(&config).unwrap(), Some(capture))
+}
+
 /// One kernel sends `length` bytes to another one.
 fn transfer(name: &str, scenario: &str, offload: bool, length: usize) -> Transfer {
     let (fixed, mobile) = (namespace(), namespace());
     let directory = TempDir::new(name);
     let clock = Clock::start();
-    let endpoint = |namespace: &Namespace, addr: &str, file: &str| {
-        let config = TunConfig {
-            namespace: Some(namespace.path().to_path_buf()),
-            addrs: vec![addr.parse().unwrap()],
-            mtu: MTU as u16,
-            offload,
-            ..TunConfig::default()
-        };
-        let capture = Capture::create(directory.path(file), clock.wall_zero()).unwrap();
-        Endpoint::new(Tun::open(&config).unwrap(), Some(capture))
-    };
-    let mut endpoints =
-        [endpoint(&fixed, "10.8.0.1/24", "fixed.pcap"), endpoint(&mobile, "10.8.0.2/24", "mobile.pcap")];
+    let capture = |file| Capture::create(directory.path(file), clock.wall_zero()).unwrap();
+    let mut endpoints = [
+        endpoint(&fixed, "10.8.0.1/24", offload, capture("fixed.pcap")),
+        endpoint(&mobile, "10.8.0.2/24", offload, capture("mobile.pcap")),
+    ];
     let scenario = Scenario::parse(scenario, "test").unwrap();
     let mut path = scenario.build(Some(7), Recording::Off, false).unwrap();
     let mut reactor = Reactor::new(clock).unwrap();

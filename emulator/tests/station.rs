@@ -3,7 +3,7 @@
 mod common;
 
 use std::any::Any;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -72,6 +72,37 @@ fn byte_at(index: usize) -> u8 {
     (index / 251 + index) as u8
 }
 
+/// Timeout for reads and writes: a failure must also end the threads.
+const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
+
+fn send(mut stream: &TcpStream, size: usize) {
+    let sent: Vec<u8> = (0..size).map(byte_at).collect();
+    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
+    stream.write_all(&sent).unwrap();
+}
+
+/// Accepts a connection, and reads to the end of its stream.
+fn receive(listener: &TcpListener) -> io::Result<Vec<u8>> {
+    let (mut stream, _) = listener.accept()?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received)?;
+    Ok(received)
+}
+
+/// A station, and a radio link that loses every `n`th long packet.
+fn path_with_station(n: u32) -> Path {
+    let config = StationConfig { transit_marks: true, loss_report: true, ..StationConfig::default() };
+    Path::new(
+        vec![
+            NamedStage { name: "station".to_owned(), stage: Box::new(Station::new(&config)) },
+            NamedStage { name: "radio".to_owned(), stage: Box::new(Radio { n, seen: 0 }) },
+        ],
+        Recording::Off,
+        false,
+    )
+}
+
 /// One kernel sends `size` bytes to another through a station and a radio link. Returns the station's counters.
 fn transfer(to: &str, size: usize, n: u32) -> Value {
     let (fixed, mobile) = (namespace_with_ecn(), namespace_with_ecn());
@@ -79,36 +110,17 @@ fn transfer(to: &str, size: usize, n: u32) -> Value {
         Endpoint::new(device(&fixed, ["10.1.0.1/24", "fd01::1/64"], ["10.2.0.0/24", "fd02::/64"]), None),
         Endpoint::new(device(&mobile, ["10.2.0.1/24", "fd02::1/64"], ["10.1.0.0/24", "fd01::/64"]), None),
     ];
-    let config = StationConfig { transit_marks: true, loss_report: true, ..StationConfig::default() };
-    let mut path = Path::new(
-        vec![
-            NamedStage { name: "station".to_owned(), stage: Box::new(Station::new(&config)) },
-            NamedStage { name: "radio".to_owned(), stage: Box::new(Radio { n, seen: 0 }) },
-        ],
-        Recording::Off,
-        false,
-    );
+    let mut path = path_with_station(n);
     let mut reactor = Reactor::new(Clock::start()).unwrap();
     let to: SocketAddr = to.parse().unwrap();
     let done = AtomicBool::new(false);
     let listener = mobile.enter(|| TcpListener::bind(to)).unwrap().unwrap();
-    // A failure must also end the threads.
-    let timeout = Some(std::time::Duration::from_secs(30));
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let sent: Vec<u8> = (0..size).map(byte_at).collect();
-            let mut stream = fixed.enter(|| TcpStream::connect(to)).unwrap().unwrap();
-            stream.set_write_timeout(timeout).unwrap();
-            stream.write_all(&sent).unwrap();
-        });
+        scope.spawn(|| send(&fixed.enter(|| TcpStream::connect(to)).unwrap().unwrap(), size));
         let receiver = scope.spawn(|| {
-            let mut received = Vec::new();
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(timeout).unwrap();
-            let result = stream.read_to_end(&mut received);
+            let received = receive(&listener);
             done.store(true, Ordering::Release);
-            result.unwrap();
-            received
+            received.unwrap()
         });
         let clock = reactor.clock();
         let latest = clock.now() + Duration::from_secs(120);

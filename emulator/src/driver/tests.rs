@@ -47,20 +47,22 @@ fn packets_leave_in_order_and_not_before_deadline() {
     assert_packets_leave_in_order(true, Duration::from_micros(1));
 }
 
-fn assert_packets_leave_in_order(offload: bool, delay: Duration) {
-    const PACKETS: usize = 5;
-    let namespaces: [_; 2] = std::array::from_fn(|_| test_namespace());
+fn endpoints(namespaces: &[Namespace; 2], offload: bool) -> Vec<Endpoint> {
     let addrs = ["10.0.0.1/24", "10.0.0.2/24"];
-    let mut endpoints: Vec<_> = std::iter::zip(&namespaces, addrs)
+    std::iter::zip(namespaces, addrs)
         .map(|(namespace, addr)| {
             let namespace = Some(namespace.path().to_path_buf());
             let addrs = vec![addr.parse().unwrap()];
-            Endpoint::new(
-                Tun::open(&TunConfig { namespace, addrs, offload, ..TunConfig::default() }).unwrap(),
-                None,
-            )
+            let config = TunConfig { namespace, addrs, offload, ..TunConfig::default() };
+            Endpoint::new(Tun::open(&config).unwrap(), None)
         })
-        .collect();
+        .collect()
+}
+
+fn assert_packets_leave_in_order(offload: bool, delay: Duration) {
+    const PACKETS: usize = 5;
+    let namespaces: [_; 2] = std::array::from_fn(|_| test_namespace());
+    let mut endpoints = endpoints(&namespaces, offload);
     let [from, to] = ["10.0.0.1:7", "10.0.0.2:7"];
     let sender = namespaces[0].enter(|| UdpSocket::bind(from).unwrap()).unwrap();
     let receiver = namespaces[1].enter(|| UdpSocket::bind(to).unwrap()).unwrap();

@@ -108,6 +108,48 @@ pub(crate) fn summary(output: &Output) -> Value {
     serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
+/// The names in a directory.
+fn names(dir: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// The lines of a file that `keep` selects.
+fn lines(file: &str, keep: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter(|line| keep(line)).map(str::to_owned).collect()
+}
+
+/// The names of airlink's abstract sockets.
+fn sockets() -> BTreeSet<String> {
+    lines("/proc/thread-self/net/unix", |line| line.contains("@airlink/"))
+        .iter()
+        .filter_map(|line| line.rsplit(' ').next().map(str::to_owned))
+        .collect()
+}
+
+/// The names of airlink's files in the directories for temporary files. Those of the tests do not count.
+fn files() -> BTreeSet<String> {
+    let temporary = std::env::temp_dir().display().to_string();
+    [temporary.as_str(), "/run", "/dev/shm"]
+        .into_iter()
+        .flat_map(names)
+        .filter(|name| name.contains("airlink") && !name.contains("airlink-test-"))
+        .collect()
+}
+
+/// The command lines of other processes that contain `mark`.
+fn processes(mark: &str) -> BTreeSet<String> {
+    let own = std::process::id().to_string();
+    names("/proc")
+        .into_iter()
+        .filter(|pid| pid.parse::<u32>().is_ok() && *pid != own)
+        .map(|pid| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
+        .map(|line| text(&line).replace('\0', " "))
+        .filter(|line| line.contains(mark))
+        .collect()
+}
+
 /// The resources on this machine that a link could leave behind.
 #[derive(Debug)]
 pub(crate) struct Resources([(&'static str, BTreeSet<String>); 7]);
@@ -115,45 +157,20 @@ pub(crate) struct Resources([(&'static str, BTreeSet<String>); 7]);
 impl Resources {
     /// Lists the resources that exist now. Every process that the test starts has `mark` in its command line.
     pub(crate) fn list(mark: &str) -> Self {
-        let names = |dir: &str| -> BTreeSet<String> {
-            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-        };
-        let lines = |file: &str, keep: &dyn Fn(&str) -> bool| -> BTreeSet<String> {
-            let text = fs::read_to_string(file).unwrap_or_default();
-            text.lines().filter(|line| keep(line)).map(str::to_owned).collect()
-        };
-        let own = std::process::id().to_string();
-        let processes = names("/proc").into_iter().filter(|pid| pid.parse::<u32>().is_ok() && *pid != own);
-        let command_line = |pid: &String| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            text(&line).replace('\0', " ")
-        };
         // Other tests run in parallel, so count only resources with the name of a link or with this test's mark.
         let ours = |line: &str| line.contains("airlink");
         let namespaces =
             names("/run/netns").into_iter().filter(|name| !name.starts_with("airtcp-")).collect();
         let routes =
-            &lines("/proc/thread-self/net/route", &ours) | &lines("/proc/thread-self/net/ipv6_route", &ours);
-        let sockets = lines("/proc/thread-self/net/unix", &|line| line.contains("@airlink/"))
-            .iter()
-            .filter_map(|line| line.rsplit(' ').next().map(str::to_owned))
-            .collect();
-        let temporary = std::env::temp_dir().display().to_string();
-        let files = [temporary.as_str(), "/run", "/dev/shm"]
-            .into_iter()
-            .flat_map(names)
-            .filter(|name| name.contains("airlink") && !name.contains("airlink-test-"))
-            .collect();
-        let processes = processes.map(|pid| command_line(&pid)).filter(|line| line.contains(mark)).collect();
+            &lines("/proc/thread-self/net/route", ours) | &lines("/proc/thread-self/net/ipv6_route", ours);
         Self([
             ("namespace", namespaces),
-            ("device", lines("/proc/thread-self/net/dev", &ours).iter().map(|line| device(line)).collect()),
+            ("device", lines("/proc/thread-self/net/dev", ours).iter().map(|line| device(line)).collect()),
             ("route", routes),
-            ("socket", sockets),
-            ("file", files),
-            ("process", processes),
-            ("mount", lines("/proc/self/mounts", &ours)),
+            ("socket", sockets()),
+            ("file", files()),
+            ("process", processes(mark)),
+            ("mount", lines("/proc/self/mounts", ours)),
         ])
     }
 

@@ -197,28 +197,34 @@ fn any_arq() -> impl Strategy<Value = StageConfig> {
     )
 }
 
+const NO_REORDERING: ReorderConfig = ReorderConfig {
+    chance: Probability::ZERO,
+    distance: None,
+    distance_up_to: None,
+    at_most: None,
+    time: None,
+    time_up_to: None,
+    affects: Affects::All,
+};
+
+fn reorder_by_distance() -> impl Strategy<Value = ReorderConfig> {
+    (0.0..1.0, 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, minimum, more, at_most)| {
+        let (distance, distance_up_to) = (Some(minimum), Some(minimum + more));
+        let at_most = Some(ms(at_most));
+        ReorderConfig { chance: p(chance), distance, distance_up_to, at_most, ..NO_REORDERING }
+    })
+}
+
+fn reorder_by_time() -> impl Strategy<Value = ReorderConfig> {
+    (0.0..1.0, 1_u64..50, 0_u64..50).prop_map(|(chance, minimum, more)| {
+        let (time, time_up_to) = (Some(ms(minimum)), Some(ms(minimum + more)));
+        ReorderConfig { chance: p(chance), time, time_up_to, ..NO_REORDERING }
+    })
+}
+
 /// A stage that reorders, duplicates, corrupts or truncates packets.
 fn any_impairment() -> impl Strategy<Value = StageConfig> {
     let chance = 0.0..1.0;
-    const REORDER: ReorderConfig = ReorderConfig {
-        chance: Probability::ZERO,
-        distance: None,
-        distance_up_to: None,
-        at_most: None,
-        time: None,
-        time_up_to: None,
-        affects: Affects::All,
-    };
-    let by_distance =
-        (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, minimum, more, at_most)| {
-            let (distance, distance_up_to) = (Some(minimum), Some(minimum + more));
-            let at_most = Some(ms(at_most));
-            ReorderConfig { chance: p(chance), distance, distance_up_to, at_most, ..REORDER }
-        });
-    let by_time = (chance.clone(), 1_u64..50, 0_u64..50).prop_map(|(chance, minimum, more)| {
-        let (time, time_up_to) = (Some(ms(minimum)), Some(ms(minimum + more)));
-        ReorderConfig { chance: p(chance), time, time_up_to, ..REORDER }
-    });
     let duplicate =
         (chance.clone(), 1_u32..4, prop_oneof![Just(0), 0_u64..20_000]).prop_map(|(chance, copies, gap)| {
             DuplicateConfig { chance: p(chance), copies, gap: us(gap), affects: Affects::All }
@@ -237,8 +243,8 @@ fn any_impairment() -> impl Strategy<Value = StageConfig> {
         affects: Affects::All,
     });
     prop_oneof![
-        by_distance.prop_map(StageConfig::Reorder),
-        by_time.prop_map(StageConfig::Reorder),
+        reorder_by_distance().prop_map(StageConfig::Reorder),
+        reorder_by_time().prop_map(StageConfig::Reorder),
         duplicate.prop_map(StageConfig::Duplicate),
         corrupt.prop_map(StageConfig::Corrupt),
         truncate.prop_map(StageConfig::Truncate),
@@ -329,9 +335,21 @@ fn run_checked(
     }
     step(&mut path, now + Duration::from_secs(1), &mut left);
 
+    check_departures(configs, packets, &left);
+    let copied: u64 = path.totals().iter().map(|(_, totals)| totals.copied).sum();
+    assert!(copied == 0 || configs.iter().any(StageConfig::duplicates));
+    left
+}
+
+/// Checks that the packets left as these stages allow: at the right port, unchanged, once and in order.
+fn check_departures(
+    configs: &[StageConfig],
+    packets: &[(u64, bool, usize)],
+    left: &[(Instant, Port, Vec<u8>)],
+) {
     let any = |what: fn(&StageConfig) -> bool| configs.iter().any(what);
     let mut seen = BTreeMap::new();
-    for (_, port, bytes) in &left {
+    for (_, port, bytes) in left {
         let (_, down, length) = packets[number(bytes)];
         let complete = numbered(number(bytes), length);
         assert_eq!(*port, if down { MOBILE } else { FIXED });
@@ -339,15 +357,12 @@ fn run_checked(
         let is_duplicate = seen.insert(number(bytes), ()).is_some();
         assert!(!is_duplicate || any(StageConfig::duplicates), "a packet left twice");
     }
-    let copied: u64 = path.totals().iter().map(|(_, totals)| totals.copied).sum();
-    assert!(copied == 0 || any(StageConfig::duplicates));
     if !any(StageConfig::reorders) {
         for port in [FIXED, MOBILE] {
             let order = left.iter().filter(|(_, by, _)| *by == port).map(|(_, _, bytes)| number(bytes));
             assert!(order.is_sorted(), "these stages must not reorder");
         }
     }
-    left
 }
 
 proptest! {

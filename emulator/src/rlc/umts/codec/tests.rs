@@ -320,8 +320,28 @@ fn any_format() -> impl Strategy<Value = Format> {
     (sizes, any::<bool>()).prop_map(|(pdu_size, he_special)| Format { he_special, ..Format::fixed(pdu_size) })
 }
 
+/// Removes the last SDU ends that do not fit into the PDU. Returns the other ends and the length of the data.
+fn fit(format: Format, previous: &Previous, rest: &Rest, mut ends: Vec<u16>) -> (Vec<u16>, usize) {
+    let (li, body) = (format.li_octets(), format.body());
+    let announced = matches!(rest, Rest::Padding | Rest::Piggybacked(_));
+    let taken = if let Rest::Piggybacked(status) = rest { status.octets() } else { 0 };
+    let indicators = |ends: &[u16]| {
+        li * (ends.len() + usize::from(*previous != Previous::NotIndicated) + usize::from(announced))
+    };
+    while ends.last().is_some_and(|end| indicators(&ends) + usize::from(*end) + taken > body) {
+        ends.pop();
+    }
+    let room = body - indicators(&ends);
+    let last = ends.last().map_or(0, |end| usize::from(*end));
+    let length = match rest {
+        Rest::Padding | Rest::Piggybacked(_) => last,
+        Rest::Nothing if li == 2 && last > 0 && last + 1 == room => last,
+        Rest::Nothing | Rest::SduEnd => room,
+    };
+    (ends, length)
+}
+
 fn any_amd(format: Format, sn: impl Strategy<Value = Sn> + Clone) -> impl Strategy<Value = Amd<'static>> {
-    let li = format.li_octets();
     let body = format.body();
     let head = (sn.clone(), any::<bool>(), 0..3_u8);
     let ends = prop::collection::btree_set(1..body as u16, 0..4);
@@ -330,37 +350,17 @@ fn any_amd(format: Format, sn: impl Strategy<Value = Sn> + Clone) -> impl Strate
         move |((sn, poll, previous), ends, rest, octets, status)| {
             let previous = match previous {
                 1 => Previous::EndedExactly,
-                2 if li == 2 => Previous::EndedOneShort,
+                2 if format.li_octets() == 2 => Previous::EndedOneShort,
                 _ => Previous::NotIndicated,
             };
-            let mut ends: Vec<_> = ends.into_iter().collect();
-            let mut rest = match rest {
-                0 => Rest::SduEnd,
+            let rest = match rest {
+                0 if format.he_special && previous == Previous::NotIndicated => Rest::SduEnd,
                 1 => Rest::Padding,
                 2 => Rest::Piggybacked(status),
                 _ => Rest::Nothing,
             };
-            if rest == Rest::SduEnd && (!format.he_special || previous != Previous::NotIndicated) {
-                rest = Rest::Nothing;
-            }
-            if rest == Rest::SduEnd {
-                ends.clear();
-            }
-            let announced = matches!(rest, Rest::Padding | Rest::Piggybacked(_));
-            let taken = if let Rest::Piggybacked(status) = &rest { status.octets() } else { 0 };
-            let indicators = |ends: &[u16]| {
-                li * (ends.len() + usize::from(previous != Previous::NotIndicated) + usize::from(announced))
-            };
-            while ends.last().is_some_and(|end| indicators(&ends) + usize::from(*end) + taken > body) {
-                ends.pop();
-            }
-            let room = body - indicators(&ends);
-            let last = ends.last().map_or(0, |end| usize::from(*end));
-            let length = match rest {
-                Rest::Padding | Rest::Piggybacked(_) => last,
-                Rest::Nothing if li == 2 && last > 0 && last + 1 == room => last,
-                Rest::Nothing | Rest::SduEnd => room,
-            };
+            let ends = if rest == Rest::SduEnd { Vec::new() } else { ends.into_iter().collect() };
+            let (ends, length) = fit(format, &previous, &rest, ends);
             Amd { sn, poll, previous, ends, data: octets[..length].to_vec().into(), rest }
         },
     )

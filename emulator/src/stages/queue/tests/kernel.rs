@@ -152,7 +152,8 @@ impl Vector {
         Outcome { drops, marks: self.marks.clone(), order }
     }
 
-    fn emulated(&self) -> Outcome {
+    /// Returns a link with this queue and with the random numbers of the recording.
+    fn link(&self) -> Link {
         let config = LinkConfig {
             rate: Some(Rate::bits_per_second(self.rate)),
             queue: self.queue(),
@@ -165,16 +166,26 @@ impl Vector {
         link.queue().use_random_numbers(
             (0..100_000).map(|_| (random.next() >> (64 - bits)) as f64 / 2_f64.powi(bits)),
         );
-        // Choose ports for which flow n is hashed into queue n, as in the kernel.
+        link
+    }
+
+    /// Returns a port for each flow. FQ-CoDel hashes flow n into queue n, as in the kernel.
+    fn ports(&self, link: &mut Link) -> Vec<u16> {
+        if self.discipline != "fq-codel" {
+            return vec![7; self.flows.len()];
+        }
         let hash = link.queue().hash;
         let port = |flow: usize| {
             let matches = |port: &u16| hash.of(&udp(1, *port, 60), self.settings["flows"] as usize) == flow;
             (0..u16::MAX).find(matches).expect("some port has this hash")
         };
-        let ports: Vec<u16> = match self.discipline.as_str() {
-            "fq-codel" => (0..self.flows.len()).map(port).collect(),
-            _ => vec![7; self.flows.len()],
-        };
+        (0..self.flows.len()).map(port).collect()
+    }
+
+    /// Returns the outcome in the emulator.
+    fn emulated(&self) -> Outcome {
+        let mut link = self.link();
+        let ports = self.ports(&mut link);
         let mut out = Outbox::new(Recording::Events, false);
         let mut outcome = Outcome::default();
         let arrivals = self.arrivals();
