@@ -28,12 +28,12 @@ impl HeldSegment {
         self.end - self.start - u64::from(self.fin.is_some())
     }
 
-    /// Moves a short segment into the free space after this one (tcp_try_coalesce()). Returns false if it does not
-    /// follow or does not fit.
-    pub(super) fn coalesce(&mut self, next: &Self) -> bool {
-        let fits = next.start == self.end && next.len() <= self.tailroom.into();
+    /// Moves a segment that follows into the free space after this one (tcp_try_coalesce()). Returns false if it
+    /// does not follow, or does not fit. `must_fit` makes room for it.
+    pub(super) fn coalesce(&mut self, next: &Self, must_fit: bool) -> bool {
+        let fits = next.start == self.end && (must_fit || next.len() <= self.tailroom.into());
         if fits {
-            self.tailroom -= next.len() as u32;
+            self.tailroom = self.tailroom.saturating_sub(next.len() as u32);
             self.end = next.end;
             self.fin = self.fin.or(next.fin);
         }
@@ -133,7 +133,7 @@ impl Memory {
     /// predecessor, and costs nothing.
     pub(super) fn receive(&mut self, segment: HeldSegment) {
         self.reserve.reserve(segment.truesize.into());
-        if self.received.back_mut().is_some_and(|last| last.coalesce(&segment)) {
+        if self.received.back_mut().is_some_and(|last| last.coalesce(&segment, false)) {
             return;
         }
         self.take(&segment);
@@ -171,7 +171,7 @@ impl Memory {
             && let Some(segment) = self.out_of_order.take_first(&mut result, rcv_nxt)
         {
             let is_old = segment.end <= result.rcv_nxt;
-            if is_old || self.received.back_mut().is_some_and(|last| last.coalesce(&segment)) {
+            if is_old || self.received.back_mut().is_some_and(|last| last.coalesce(&segment, false)) {
                 self.free(&segment);
             } else {
                 self.push_received(segment);

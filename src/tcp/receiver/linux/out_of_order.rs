@@ -5,17 +5,19 @@
 //! disappears if a longer segment replaces the buffer, or if in-order data covers it. Short data after the FIN may
 //! share its buffer, and is then acknowledged with it.
 
+use std::collections::VecDeque;
+
 use super::memory::HeldSegment;
 
 type Block = (u64, u64);
 
-/// Maximum number of buffers. A peer that sends single bytes cannot make the queue longer.
+/// Maximum number of buffers. A full queue accepts only data that follows one of its buffers.
 const MAX_LEN: usize = 8192;
 
 #[derive(Debug, Default)]
 pub(super) struct OutOfOrder {
     /// Sorted by start offset, which no two buffers have in common.
-    buffers: Vec<HeldSegment>,
+    buffers: VecDeque<HeldSegment>,
 }
 
 /// The result of adding a segment.
@@ -50,7 +52,7 @@ impl OutOfOrder {
 
     /// Returns the end of the last buffer.
     pub(super) fn end(&self) -> Option<u64> {
-        self.buffers.last().map(|last| last.end)
+        self.buffers.back().map(|last| last.end)
     }
 
     pub(super) fn has_fin(&self) -> bool {
@@ -61,8 +63,9 @@ impl OutOfOrder {
     pub(super) fn place(&mut self, segment: HeldSegment, freed: &mut Vec<HeldSegment>) -> Placed {
         let mut dsack = None;
         let mut at = self.buffers.partition_point(|buffer| buffer.start <= segment.start);
-        if let Some(before) = self.buffers[..at].last_mut() {
-            if before.coalesce(&segment) {
+        let is_full = self.buffers.len() >= MAX_LEN;
+        if let Some(before) = at.checked_sub(1).and_then(|before| self.buffers.get_mut(before)) {
+            if before.coalesce(&segment, is_full) {
                 return Placed { is_new: true, ..Placed::default() };
             }
             if segment.end <= before.end {
@@ -70,17 +73,16 @@ impl OutOfOrder {
                 return Placed { dsack, ..Placed::default() };
             }
             if segment.start == before.start {
-                extend(&mut dsack, (before.start, before.end));
+                // The loop below removes this buffer.
                 at -= 1;
-                freed.push(self.buffers.remove(at));
             } else if segment.start < before.end {
                 dsack = Some((segment.start, before.end));
             }
         }
-        if self.buffers.len() >= MAX_LEN {
+        if is_full {
             return Placed::default();
         }
-        let covered = self.buffers[at..].iter().take_while(|buffer| buffer.end <= segment.end).count();
+        let covered = self.buffers.range(at..).take_while(|buffer| buffer.end <= segment.end).count();
         for buffer in self.buffers.drain(at..at + covered) {
             extend(&mut dsack, (buffer.start, buffer.end));
             freed.push(buffer);
@@ -95,19 +97,18 @@ impl OutOfOrder {
     /// Removes the first buffer if RCV.NXT has reached it, and reports the part below `duplicate_below`, which
     /// was received twice.
     pub(super) fn take_first(&mut self, advance: &mut Advance, duplicate_below: u64) -> Option<HeldSegment> {
-        let first = self.buffers.first().filter(|first| first.start <= advance.rcv_nxt)?;
+        let first = self.buffers.pop_front_if(|first| first.start <= advance.rcv_nxt)?;
         if first.start < duplicate_below {
             extend(&mut advance.dsack, (first.start, first.end.min(duplicate_below)));
         }
-        let first = self.buffers.remove(0);
         self.free_if_empty();
         Some(first)
     }
 
     /// Removes the last buffer if it starts at or above `offset`. Otherwise it ends at `offset` at most.
     pub(super) fn drop_last(&mut self, offset: u64) -> Option<HeldSegment> {
-        let dropped = self.buffers.pop_if(|last| last.start >= offset);
-        if let Some(last) = self.buffers.last_mut().filter(|last| dropped.is_none() && last.end > offset) {
+        let dropped = self.buffers.pop_back_if(|last| last.start >= offset);
+        if let Some(last) = self.buffers.back_mut().filter(|last| dropped.is_none() && last.end > offset) {
             last.end = offset;
             last.fin.take_if(|fin| *fin >= offset);
         }
@@ -117,7 +118,7 @@ impl OutOfOrder {
 
     fn free_if_empty(&mut self) {
         if self.buffers.is_empty() {
-            self.buffers = Vec::new();
+            self.buffers = VecDeque::new();
         }
     }
 }
@@ -130,5 +131,69 @@ fn extend(dsack: &mut Option<Block>, (start, end): Block) {
             *known = (known.0.min(start), known.1.max(end));
         }
         Some(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::Buffer;
+    use super::*;
+
+    /// Space after a segment of 1000 bytes is too small for another one.
+    fn segment(start: u64, end: u64) -> HeldSegment {
+        HeldSegment::new(start, end, None, Buffer::of_packet(1040))
+    }
+
+    fn with_fin(start: u64, fin: u64) -> HeldSegment {
+        HeldSegment::new(start, fin + 1, Some(fin), Buffer::of_packet(1040))
+    }
+
+    fn queue(segments: &[HeldSegment]) -> OutOfOrder {
+        let mut queue = OutOfOrder::default();
+        for segment in segments {
+            assert!(queue.place(*segment, &mut Vec::new()).is_stored);
+        }
+        queue
+    }
+
+    #[test]
+    fn longer_segment_replaces_buffers_and_reports_them() {
+        let mut queue = queue(&[segment(2000, 3000), segment(3000, 4000), segment(6000, 7000)]);
+        let mut freed = Vec::new();
+        let placed = queue.place(segment(2000, 5000), &mut freed);
+        assert_eq!(placed, Placed { dsack: Some((2000, 4000)), is_new: true, is_stored: true });
+        assert_eq!(freed, [segment(2000, 3000), segment(3000, 4000)]);
+        assert_eq!(queue.buffers, [segment(2000, 5000), segment(6000, 7000)]);
+    }
+
+    #[test]
+    fn fin_disappears_with_the_buffer_that_holds_it() {
+        let mut queue = queue(&[with_fin(3000, 3000)]);
+        assert!(queue.has_fin());
+        assert_eq!(queue.place(segment(3000, 4000), &mut Vec::new()).dsack, Some((3000, 3001)));
+        assert!(!queue.has_fin());
+    }
+
+    #[test]
+    fn buffers_leave_in_order_until_the_next_hole() {
+        let mut queue = queue(&[segment(6000, 7000), segment(3000, 4000), segment(2000, 3000)]);
+        let mut advance = Advance { rcv_nxt: 2500, fin: None, dsack: None };
+        let mut left = Vec::new();
+        while let Some(first) = queue.take_first(&mut advance, 2500) {
+            advance.rcv_nxt = first.end;
+            left.push(first);
+        }
+        assert_eq!(left, [segment(2000, 3000), segment(3000, 4000)]);
+        assert_eq!((advance.rcv_nxt, advance.dsack), (4000, Some((2000, 2500))));
+    }
+
+    #[test]
+    fn full_queue_accepts_only_data_after_a_buffer() {
+        let segments: Vec<_> =
+            (1..=MAX_LEN as u64).map(|number| segment(2000 * number, 2000 * number + 1000)).collect();
+        let mut queue = queue(&segments);
+        assert!(queue.place(segment(3000, 3500), &mut Vec::new()).is_new);
+        assert_eq!(queue.place(segment(3600, 3700), &mut Vec::new()), Placed::default());
+        assert_eq!(queue.buffers.len(), MAX_LEN);
     }
 }
