@@ -2,7 +2,7 @@
 
 use crate::rlc::sn::SnBits;
 
-/// A STATUS PDU. A decoded one has the sequence numbers of the PDU until [`restore`](Self::restore) unwraps
+/// A STATUS PDU. A decoded one has the sequence numbers of the PDU until `restore` unwraps
 /// them. Encoding accepts unwrapped sequence numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
