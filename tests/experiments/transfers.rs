@@ -58,7 +58,7 @@ fn upload_crosses_uplink_with_every_sender() {
 #[test]
 fn simultaneous_directions_have_separate_goodputs() {
     let scratch = Scratch::new("both");
-    let options = ["--recipe", "sack", "--sender", "linux:reno", "--direction", "both", "--for", "1s"];
+    let options = ["--recipe", "sack", "--sender", "linux:reno", "--direction", "both", "--for", "2s"];
     let path = ["--set", "link.up.rate=1Mbit", "--runs", "1", "--jobs", "2"];
     let (run, report) = scratch.run_lab(&[&options[..], &path].concat());
     for (transfer, name) in transfers(&report).iter().zip(["sack", "linux-reno"]) {
@@ -66,7 +66,7 @@ fn simultaneous_directions_have_separate_goodputs() {
         let directions: Vec<_> =
             connections(transfer).iter().map(|connection| &connection["direction"]).collect();
         assert_eq!(directions, ["down", "up"]);
-        // On a busy machine, a direction may deliver nothing in this second. Such a transfer does not count.
+        // On a busy machine, a direction may deliver nothing in this time. Such a transfer does not count.
         if transfer["invalid"].is_null() {
             let [down, up] = ["down", "up"]
                 .map(|direction| number(transfer, &format!("/together/{direction}_kbit_per_s")));
