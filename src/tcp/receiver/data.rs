@@ -104,6 +104,10 @@ impl Receiver {
         (offset, next): (u64, u64),
     ) -> Option<(u64, u64)> {
         let placed = self.policy.on_out_of_order(cx, segment, (offset, next))?;
+        if placed.is_refused() {
+            // A SACK block would promise data that was dropped.
+            return None;
+        }
         if placed.is_new {
             self.buffer.insert(offset, segment.payload, u64::MAX);
         }

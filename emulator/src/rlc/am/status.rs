@@ -2,8 +2,8 @@
 
 use crate::rlc::sn::SnBits;
 
-/// A STATUS PDU. A decoded one has the sequence numbers of the PDU until `restore` unwraps
-/// them. Encoding accepts unwrapped sequence numbers.
+/// A STATUS PDU. A decoded one has the sequence numbers of the PDU until `restore` unwraps them. Encoding
+/// accepts unwrapped sequence numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// ACK_SN: all units below it have been received, except for the NACKs.

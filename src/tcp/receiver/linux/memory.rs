@@ -28,8 +28,8 @@ impl HeldSegment {
         self.end - self.start - u64::from(self.fin.is_some())
     }
 
-    /// Moves a segment that follows into the free space after this one (tcp_try_coalesce()). Returns false if it
-    /// does not follow, or does not fit. `must_fit` makes room for it.
+    /// Moves a segment that follows into the free space after this one (tcp_try_coalesce()). With `must_fit`, the
+    /// buffer grows if the space is too small. Returns false if the segment does not follow or does not fit.
     pub(super) fn coalesce(&mut self, next: &Self, must_fit: bool) -> bool {
         let fits = next.start == self.end && (must_fit || next.len() <= self.tailroom.into());
         if fits {

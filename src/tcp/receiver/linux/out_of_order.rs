@@ -31,6 +31,13 @@ pub(in crate::tcp::receiver) struct Placed {
     pub(super) is_stored: bool,
 }
 
+impl Placed {
+    /// Returns true if the queue is full, so that the segment was dropped.
+    pub(in crate::tcp::receiver) fn is_refused(&self) -> bool {
+        !self.is_new && self.dsack.is_none()
+    }
+}
+
 /// The result of moving RCV.NXT over the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::tcp::receiver) struct Advance {
@@ -193,7 +200,8 @@ mod tests {
             (1..=MAX_LEN as u64).map(|number| segment(2000 * number, 2000 * number + 1000)).collect();
         let mut queue = queue(&segments);
         assert!(queue.place(segment(3000, 3500), &mut Vec::new()).is_new);
-        assert_eq!(queue.place(segment(3600, 3700), &mut Vec::new()), Placed::default());
+        assert!(queue.place(segment(3600, 3700), &mut Vec::new()).is_refused());
+        assert!(!queue.place(segment(2000, 2500), &mut Vec::new()).is_refused(), "it is a duplicate");
         assert_eq!(queue.buffers.len(), MAX_LEN);
     }
 }
