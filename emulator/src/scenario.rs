@@ -32,6 +32,20 @@ use crate::stage::Recording;
 use crate::stages::loss::LossConfig;
 use crate::suggest::suggest;
 
+/// Reads settings like a scenario, for tests.
+#[cfg(test)]
+pub(crate) fn settings<T: for<'de> serde::Deserialize<'de>>(text: &str) -> Result<T, Problem> {
+    let source = Source::new("settings", text);
+    let value = Value::Table(tree::parse(&source)?);
+    de::read(&Node { value, at: Location::new(&source, 0..0) })
+}
+
+/// Writes settings like a scenario, for tests.
+#[cfg(test)]
+pub(crate) fn to_text(settings: &dyn erased_serde::Serialize) -> String {
+    write::to_text(settings)
+}
+
 /// Version of the format.
 pub const SCHEMA: i64 = 1;
 

@@ -1,6 +1,6 @@
 //! Output of settings as TOML and JSON.
 
-use serde::Serialize;
+use erased_serde::Serialize;
 
 use super::error::Source;
 use super::tree::{self, Node, Table, Value};
@@ -8,9 +8,14 @@ use crate::prefix::Prefix;
 
 /// All settings, including defaults, in the order of the code. Fields that are `None` are omitted, because
 /// TOML cannot express them.
-pub(super) fn to_table(settings: &impl Serialize) -> Table {
-    let text = toml::to_string(settings).expect("settings have no maps with odd keys and no odd numbers");
-    tree::parse(&Source::new("settings", &text)).expect("what was written can be read")
+pub(super) fn to_table(settings: &dyn Serialize) -> Table {
+    tree::parse(&Source::new("settings", &to_text(settings))).expect("what was written can be read")
+}
+
+/// The same as TOML. The serializer of `toml` has six types, so a generic function would be compiled six
+/// times for each type of settings.
+pub(super) fn to_text(settings: &dyn Serialize) -> String {
+    toml::to_string(settings).expect("settings have no maps with odd keys and no odd numbers")
 }
 
 /// Formats a value as TOML on one line.

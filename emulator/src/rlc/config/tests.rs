@@ -2,9 +2,10 @@ use airwire::units::Probability;
 
 use super::*;
 use crate::rlc::umts::config::{Discard, WindowAt};
+use crate::scenario::{settings, to_text};
 
 fn read(text: &str) -> RlcConfig {
-    toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    settings(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 #[test]
@@ -38,8 +39,8 @@ fn off_and_zero_disable_optional_settings() {
     assert_eq!([poll.timer_poll, poll.timer_poll_periodic, poll.timer_poll_prohibit], [None; 3]);
     assert_eq!([receiver.timer_epc, receiver.timer_status_periodic, receiver.status_delay], [None; 3]);
     assert_eq!((receiver.prohibits(), never.down.sender.ignore_nack_within), (None, None));
-    assert!(toml::from_str::<RlcConfig>("down.sender.poll.poll_pdu = \"many\"").is_err());
-    let error = toml::from_str::<RlcConfig>("down.sender.poll.timer_poll = \"200\"").unwrap_err();
+    assert!(settings::<RlcConfig>("down.sender.poll.poll_pdu = \"many\"").is_err());
+    let error = settings::<RlcConfig>("down.sender.poll.timer_poll = \"200\"").unwrap_err();
     assert!(error.to_string().contains("\"150ms\""), "{error}");
 }
 
@@ -60,7 +61,7 @@ fn config_round_trips_through_toml() {
     config.up.receiver.windows = vec![WindowAt { at: Duration::from_secs(1), window: 8 }];
     config.up.receiver.advertise_window = Some(3);
     for config in [config, RlcConfig::wcdma_384(), flexible] {
-        let text = toml::to_string(&config).unwrap();
+        let text = to_text(&config);
         assert_eq!(read(&text), config, "{text}");
         config.validate().unwrap();
     }
@@ -69,7 +70,7 @@ fn config_round_trips_through_toml() {
 #[test]
 fn unknown_keys_are_refused_in_both_directions() {
     for text in ["down.chanel = {}", "up.channel.ttl = \"1ms\"", "up.sender.windows = 1", "sideways = 1"] {
-        assert!(toml::from_str::<RlcConfig>(text).is_err(), "{text}");
+        assert!(settings::<RlcConfig>(text).is_err(), "{text}");
     }
 }
 

@@ -5,6 +5,7 @@ use airwire::segment::{Flags, Header};
 use airwire::seq::Seq;
 
 use super::*;
+use crate::scenario::{settings, to_text};
 use crate::stage::Recording;
 use crate::stages::testing::{SIGMAS, header, ms, packet, segment, within, within_binomial};
 
@@ -302,7 +303,7 @@ fn packet_loss_is_independent_of_other_packet_types() {
 }
 
 fn read(text: &str) -> Result<LossConfig, String> {
-    let config: LossConfig = toml::from_str(text).map_err(|e| e.to_string())?;
+    let config: LossConfig = settings(text).map_err(|e| e.to_string())?;
     config.validate().map_err(|e| e.to_string())?;
     Ok(config)
 }
@@ -318,7 +319,7 @@ fn settings_round_trip_through_toml() {
         "model = \"list\"\ndrop = [\"segment 50\", \"segment 50 retransmission 1\"]",
     ] {
         let config = read(text).unwrap();
-        assert_eq!(read(&toml::to_string(&config).unwrap()).unwrap(), config, "{text}");
+        assert_eq!(read(&to_text(&config)).unwrap(), config, "{text}");
     }
 }
 

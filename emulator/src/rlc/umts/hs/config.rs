@@ -326,9 +326,10 @@ impl OthersConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::settings;
 
     fn refused(text: &str) -> (String, String) {
-        let config: HsdpaConfig = toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let config: HsdpaConfig = settings(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let invalid = config.validate(Framing::Hs { pdu: 42 }).unwrap_err();
         (invalid.key, invalid.message)
     }
@@ -339,7 +340,7 @@ mod tests {
         default(Framing::Hs { pdu: 42 }).unwrap();
         assert_eq!(default(Framing::Hs { pdu: 1503 }).unwrap_err().key, "category");
         default(Framing::Ehs { most: 1505 }).unwrap();
-        let weak: HsdpaConfig = toml::from_str("snr = \"-16dB\"").unwrap();
+        let weak: HsdpaConfig = settings("snr = \"-16dB\"").unwrap();
         let invalid = weak.validate(Framing::Ehs { most: 1505 }).unwrap_err();
         assert!(
             invalid.message.ends_with("whose block of 0 bits carries no data: write a higher value"),
@@ -392,7 +393,7 @@ mod tests {
 
     #[test]
     fn remark_reports_cqi_and_rate_at_mean_snr() {
-        let of = |text: &str, framing| toml::from_str::<HsdpaConfig>(text).unwrap().remark(framing);
+        let of = |text: &str, framing| settings::<HsdpaConfig>(text).unwrap().remark(framing);
         let remark = |text: &str| of(text, Framing::Hs { pdu: 82 });
         assert!(remark("").starts_with("at its mean SNR of 10dB the mobile reports CQI 26: "));
         assert!(remark("").contains("10 PDUs in a block of 7168 bits, 3280 kbit/s"), "{}", remark(""));
@@ -405,7 +406,7 @@ mod tests {
     #[test]
     fn other_mobiles_spread_evenly_around_mean_snr() {
         let snrs = |text: &str| {
-            let config: HsdpaConfig = toml::from_str(text).unwrap();
+            let config: HsdpaConfig = settings(text).unwrap();
             let mobiles = config.others.as_ref().map_or(0, |others| others.mobiles);
             (0..mobiles).map(|n| config.others_snr(n)).collect::<Vec<_>>()
         };

@@ -1,6 +1,7 @@
 //! A station joins in mid-connection: after a handover, after a restart, or because its table was full.
 
 use super::*;
+use crate::scenario::settings;
 
 /// Returns settings for at most twenty segments in flight.
 fn short_flights(radio: Side) -> StationConfig {
@@ -183,7 +184,7 @@ fn burst_before_first_ack_is_remembered() {
 
 #[test]
 fn handover_resets_station_state() {
-    let handover: Times = toml::from_str("at = [\"10s\", \"20s\"]").unwrap();
+    let handover: Times = settings("at = [\"10s\", \"20s\"]").unwrap();
     let mut station = Station::new(&StationConfig { handover: Some(handover), ..marks(Side::Mobile) });
     let mut send = |second: u64, tcp: &Tcp| {
         let mut out = Outbox::new(Recording::Off, false);

@@ -1,6 +1,7 @@
 //! Packets that a station does not change, and settings.
 
 use super::*;
+use crate::scenario::{settings, to_text};
 
 #[test]
 fn packets_other_than_whole_segments_pass_unchanged() {
@@ -84,12 +85,12 @@ fn background_packets_pass_unchanged() {
 
 #[test]
 fn station_settings_round_trip_and_reject_unknown_keys() {
-    let config: StationConfig = toml::from_str("transit_marks = true\nradio = \"fixed\"").unwrap();
+    let config: StationConfig = settings("transit_marks = true\nradio = \"fixed\"").unwrap();
     assert_eq!(config, marks(Side::Fixed));
-    let text = toml::to_string(&config).unwrap();
-    assert_eq!(toml::from_str::<StationConfig>(&text).unwrap(), config);
-    let wrong = |text| toml::from_str::<StationConfig>(text).unwrap_err().to_string();
-    assert!(wrong("max_flows = 0").contains("nonzero"), "{}", wrong("max_flows = 0"));
+    let text = to_text(&config);
+    assert_eq!(settings::<StationConfig>(&text).unwrap(), config);
+    let wrong = |text| settings::<StationConfig>(text).unwrap_err().to_string();
+    assert!(wrong("max_flows = 0").contains("from 1 to"), "{}", wrong("max_flows = 0"));
     assert!(wrong("marks = true").contains("transit_marks"), "{}", wrong("marks = true"));
 }
 
