@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::str::{FromStr, Split};
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -108,9 +109,9 @@ const OBJECTIONS: &str = "rlc.li.reserved rlc.li.incorrect rlc.li.too_many rlc.h
     rlc.sufi.cw.invalid rlc.reassembly.fail.unfinished_sequence rlc.reassembly.fail.flag_set \
     rlc.reassembly.unknown_error rlc.lingering_endpoint";
 
-fn fields() -> impl Iterator<Item = &'static str> {
-    FIELDS.split_whitespace().chain(OBJECTIONS.split_whitespace())
-}
+/// The names of all fields. Each PDU looks up most of them, so they are split only once.
+static NAMES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| FIELDS.split_whitespace().chain(OBJECTIONS.split_whitespace()).collect());
 
 /// Bytes of the UDP header and of the framing before a PDU.
 const AROUND: usize = 8 + 24;
@@ -130,7 +131,7 @@ pub fn read(
         tshark.args(["--disable-protocol", protocol]);
     }
     tshark.args(["-E", "separator=|"]);
-    for field in fields() {
+    for field in NAMES.iter() {
         tshark.args(["-e", field]);
     }
     let output = tshark.output().context("cannot start tshark: apt-get install tshark")?;
@@ -149,9 +150,9 @@ pub fn read(
 }
 
 fn pdu(values: &[&str], lost_port: u16, settings: [&DirectionSettings; 2]) -> Result<Pdu> {
-    let count = fields().count();
-    ensure!(values.len() == count, "{} fields instead of {count}", values.len());
-    let field = |name: &str| values[fields().position(|field| field == name).expect("a requested field")];
+    ensure!(values.len() == NAMES.len(), "{} fields instead of {}", values.len(), NAMES.len());
+    let field =
+        |name: &str| values[NAMES.iter().position(|field| *field == name).expect("a requested field")];
     // The field may exist for both the carrier packet and the packet inside. The carrier's value comes first.
     let outer = |name: &str| field(name).split(',').next().unwrap_or("");
     let octets = number::<usize>(outer("udp.length")).context("no UDP length")?.saturating_sub(AROUND);
