@@ -1,6 +1,7 @@
 //! The effects that docs/explanation/lte-nr.md shows: what LTE and NR bearers do to senders, in virtual time.
 
 use airtcp_testkit::machine::airtcp;
+use airtcp_testkit::sample::sample;
 use serde_json::Value;
 
 use crate::scratch::{Scratch, succeeded};
@@ -57,7 +58,7 @@ const GRANTED: &str = "--set radio.up.grant.sr_period=off --set radio.up.harq.bl
 
 #[test]
 fn harq_turns_block_errors_into_pauses() {
-    for recipe in [CUBIC, BBR] {
+    for recipe in sample("harq", [CUBIC, BBR], 1) {
         let run = |bler| {
             let options = format!("{GRANTED} --set radio.down.harq.bler.bler={bler} --seed 2");
             let run = simulate("nr-fr1-100MHz", recipe, "600ms", &options);
@@ -72,7 +73,7 @@ fn harq_turns_block_errors_into_pauses() {
 
 #[test]
 fn acks_wait_for_uplink_grants() {
-    for recipe in [CUBIC, BBR] {
+    for recipe in sample("grants", [CUBIC, BBR], 1) {
         let run = |period| {
             let options = format!(
                 "--set radio.both.harq.bler.bler=0% --set radio.up.grant.sr_period={period} --seed 2"
@@ -93,7 +94,7 @@ fn hystart_mistakes_harq_for_a_queue() {
 
 #[test]
 fn short_t_reordering_turns_arq_into_loss() {
-    for recipe in [CUBIC, BBR] {
+    for recipe in sample("t-Reordering", [CUBIC, BBR], 1) {
         let run = |time| {
             let options = format!(
                 "--set radio.down.prb=51 --set radio.down.harq.nack_to_ack=1% \
@@ -112,7 +113,7 @@ const HANDOVER: &str = "--set radio.handover.at=[\"2s\"] --set radio.handover.ev
 
 #[test]
 fn handover_without_forwarding_loses_the_queue() {
-    for recipe in [CUBIC, BBR] {
+    for recipe in sample("handover", [CUBIC, BBR], 1) {
         let run = |forwarding| {
             let options = format!("{HANDOVER} --set radio.handover.forwarding={forwarding}");
             simulate("nr-handover", recipe, "3s", &options)
@@ -136,7 +137,7 @@ fn cubic_fills_the_queue_of_rlc() {
 
 #[test]
 fn window_of_12_bits_stalls() {
-    for recipe in [CUBIC, BBR] {
+    for recipe in sample("window", [CUBIC, BBR], 1) {
         let run = |sn| {
             let options =
                 format!("--set radio.both.rlc.t_status_prohibit=80ms --set radio.both.rlc.sn={sn} --from 1s");

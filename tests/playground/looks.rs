@@ -2,7 +2,7 @@
 //! keyboard, and with hundreds of runs.
 
 use airtcp_testkit::browser::Browser;
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{sample, size};
 use serde_json::json;
 
 use super::{change, digests, load, open, reopen, strings, wait_until_done};
@@ -25,7 +25,8 @@ fn page_is_usable_in_every_window_and_medium() {
 
 fn content_fits_window_width(browser: &mut Browser) {
     reopen(browser, "scene=7");
-    for (width, height) in [(360, 740), (768, 1024), (1400, 900), (3840, 2160)] {
+    let windows = [(360, 740), (768, 1024), (1400, 900), (3840, 2160)];
+    for (width, height) in sample("windows", windows, 2) {
         browser.resize(width, height);
         browser.settle();
         browser.settle();
@@ -45,7 +46,7 @@ fn content_fits_window_width(browser: &mut Browser) {
 
 fn all_senders_and_current_step_fit_laptop_window(browser: &mut Browser) {
     browser.resize(1280, 800);
-    for scene in [2, 3, 5] {
+    for scene in sample("scenes", [2, 3, 5], 1) {
         reopen(browser, &format!("scene={scene}"));
         for _ in 0..4 {
             browser.eval("document.querySelector('#after').click()");

@@ -153,19 +153,18 @@ const PRESETS: [(&str, &str); 7] = [
 #[test]
 fn presets_follow_the_arq_of_the_standards() {
     let losses = ["", LOSSY];
-    let runs = PRESETS.into_iter().flat_map(|preset| losses.map(|loss| (preset, loss)));
-    for ((preset, down), loss) in runs {
+    let seeds = (0..20).map(|n| seed() + n);
+    let runs = seeds.flat_map(|seed| PRESETS.map(|preset| losses.map(|loss| (seed, preset, loss)))).flatten();
+    for (seed, (preset, down), loss) in sample("presets", runs, 12) {
         let handover = if preset == "nr-handover" { "radio.handover.every=700ms" } else { "" };
-        for seed in (0..size(2, 20)).map(|n| seed() + n) {
-            // The queue is full in every other run.
-            let down = if seed % 2 == 0 { "saturate" } else { down };
-            let args = format!("--for 1s --down {down} --up poisson:2Mbit --size mix --seed {seed}");
-            let bearer = Bearer::new(preset, &format!("{loss} {handover}"), &args);
-            let name = format!("{preset} {loss} {args}");
-            let findings = bearer.check_clean(&name);
-            assert!(loss.is_empty() || findings.down.resent + findings.up.resent > 0, "{name}");
-            assert_eq!(handover.is_empty(), findings.down.resets == 0, "{name}");
-        }
+        // The queue is full in every other run.
+        let down = if seed % 2 == 0 { "saturate" } else { down };
+        let args = format!("--for 1s --down {down} --up poisson:2Mbit --size mix --seed {seed}");
+        let bearer = Bearer::new(preset, &format!("{loss} {handover}"), &args);
+        let name = format!("{preset} {loss} {args}");
+        let findings = bearer.check_clean(&name);
+        assert!(loss.is_empty() || findings.down.resent + findings.up.resent > 0, "{name}");
+        assert_eq!(handover.is_empty(), findings.down.resets == 0, "{name}");
     }
 }
 
@@ -185,7 +184,7 @@ fn other_settings_follow_the_arq_of_the_standards() {
     let lte = ["sn=16", "t_reordering=0ms", "t_status_prohibit=0ms", "max_retx=1", "t_poll_retransmit=5ms"];
     let nr = nr.map(|settings| ("nr-cell-edge", settings));
     let lte = lte.map(|settings| ("lte-20MHz", settings));
-    for (preset, settings) in sample("settings", nr.into_iter().chain(lte), 8) {
+    for (preset, settings) in sample("settings", nr.into_iter().chain(lte), 5) {
         let settings = settings.split(' ').map(|setting| format!("radio.both.rlc.{setting}"));
         let set = format!("{LOSSY} {}", settings.collect::<Vec<_>>().join(" "));
         let args = format!("--for {} --down poisson:20Mbit --up poisson:2Mbit --size mix", size("2s", "20s"));

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{sample, size};
 use airtcp_testkit::temporary::TempDir;
 use airtcp_testkit::wireshark::tshark;
 
@@ -148,7 +148,7 @@ fn tshark_decodes_a_million_pdus_of_each_format() {
         12,
         size("2s", "560s"),
     );
-    for ((kind, down, up, load, pdcp_sn, length), mode, sn) in [
+    let formats = [
         (nr, "am", 18),
         (nr, "am", 12),
         (nr, "um", 12),
@@ -157,7 +157,8 @@ fn tshark_decodes_a_million_pdus_of_each_format() {
         (lte, "am", 16),
         (lte, "um", 10),
         (lte, "um", 5),
-    ] {
+    ];
+    for ((kind, down, up, load, pdcp_sn, length), mode, sn) in sample("formats", formats, 4) {
         let rlc = format!("both.rlc = {{ mode = \"{mode}\", sn = {sn} }}");
         let scenario = scenario(kind, &[down, up, &rlc]);
         let args = format!("--size 100 --for {length} --down poisson:{load} --up poisson:1Mbit --seed 7");
@@ -175,7 +176,8 @@ fn tshark_decodes_a_million_pdus_of_each_format() {
 fn tshark_reassembles_all_packets_of_unacknowledged_mode() {
     // One retransmission is always enough, so no PDU is later than a window of sequence numbers.
     let harq = r#"both.harq = { retx_bler = "0%", bler = { model = "independent", bler = "30%" } }"#;
-    for (kind, sn, pdcp_sn) in [("nr", 6, 18), ("nr", 12, 12), ("lte", 5, 12), ("lte", 10, 12)] {
+    let formats = [("nr", 6, 18), ("nr", 12, 12), ("lte", 5, 12), ("lte", 10, 12)];
+    for (kind, sn, pdcp_sn) in sample("um", formats, 2) {
         let scenario = format!(
             "schema = 1\n[[stage]]\nkind = \"{kind}\"\nname = \"radio\"\n{harq}\nboth.tbs = \"2000B\"\n\
              both.rlc = {{ mode = \"um\", sn = {sn} }}\nboth.pdcp.sn = {pdcp_sn}\n"
@@ -194,7 +196,7 @@ fn tshark_reassembles_all_packets_of_unacknowledged_mode() {
 /// bearer.
 #[test]
 fn tshark_decodes_two_bearers_with_losses() {
-    for (kind, pdcp_sn) in [("nr", 18), ("lte", 12)] {
+    for (kind, pdcp_sn) in sample("two bearers", [("nr", 18), ("lte", 12)], 1) {
         let dedicated = r#"dedicated = { ports = [9], rlc = { mode = "um" } }"#;
         let scenario = scenario(kind, &[HANDOVERS, dedicated, r#"both.tbs = "3000B""#]);
         let args = format!("--size mix --for {} --down poisson:8Mbit --up poisson:2Mbit", size("3s", "30s"));
@@ -260,14 +262,15 @@ fn pdus(radio: &Path, framing: usize) -> [Vec<String>; 2] {
 /// nightly`.
 #[test]
 fn tshark_decodes_transport_blocks_of_each_format() {
-    for (kind, mode, sn) in [
+    let formats = [
         ("nr", "am", 18),
         ("nr", "am", 12),
         ("nr", "um", 6),
         ("lte", "am", 10),
         ("lte", "am", 16),
         ("lte", "um", 5),
-    ] {
+    ];
+    for (kind, mode, sn) in sample("blocks", formats, 3) {
         let (down, load, length, framing) = match kind {
             "nr" => (r#"down.tbs = "2000B""#, "8Mbit", size("500ms", "110s"), 18),
             _ => (r#"down = { tbs = "300B", blocks = 2 }"#, "3Mbit", size("1s", "560s"), 22),
@@ -303,7 +306,8 @@ fn tshark_decodes_transport_blocks_of_each_format() {
 /// block.
 #[test]
 fn tshark_reassembles_all_packets_from_transport_blocks() {
-    for (kind, mode, sn, pdcp_sn) in [("nr", "am", 18, 18), ("lte", "am", 10, 12), ("lte", "um", 10, 12)] {
+    let formats = [("nr", "am", 18, 18), ("lte", "am", 10, 12), ("lte", "um", 10, 12)];
+    for (kind, mode, sn, pdcp_sn) in sample("packets in blocks", formats, 2) {
         let scenario = format!(
             "schema = 1\n[[stage]]\nkind = \"{kind}\"\nname = \"radio\"\nboth.tbs = \"3000B\"\n\
              both.rlc = {{ mode = \"{mode}\", sn = {sn} }}\n"
@@ -320,7 +324,7 @@ fn tshark_reassembles_all_packets_from_transport_blocks() {
 
 #[test]
 fn tshark_decodes_transport_blocks_of_two_bearers() {
-    for kind in ["nr", "lte"] {
+    for kind in sample("blocks of two bearers", ["nr", "lte"], 1) {
         let dedicated = r#"dedicated = { ports = [9], rlc = { mode = "um" } }"#;
         let scenario = scenario(kind, &[HANDOVERS, dedicated, r#"both.tbs = "3000B""#]);
         let args = format!(
@@ -350,7 +354,8 @@ fn tshark_decodes_transport_blocks_of_two_bearers() {
 /// PDCP PDUs are in the order in which RLC delivers them: the receiver of LTE misses none.
 #[test]
 fn tshark_decodes_pdcp_pdus_in_order_of_delivery() {
-    for (kind, pdcp_sn) in [("nr", 18), ("nr", 12), ("lte", 12), ("lte", 15), ("lte", 18)] {
+    let formats = [("nr", 18), ("nr", 12), ("lte", 12), ("lte", 15), ("lte", 18)];
+    for (kind, pdcp_sn) in sample("pdcp", formats, 2) {
         let pdcp = format!("both.pdcp.sn = {pdcp_sn}");
         let scenario = scenario(kind, &[r#"both.tbs = "3000B""#, &pdcp]);
         let args = format!(
