@@ -238,3 +238,26 @@ fn invalid_load_is_refused_with_a_hint() {
         assert!(output.status.code() == Some(2) && stderr.contains(hint), "{args:?}: {stderr}");
     }
 }
+
+#[test]
+fn radio_capture_without_requested_pdus_is_warned_about() {
+    let directory = TempDir::new("layers");
+    let radio = directory.path("radio.pcap");
+    for (scenario, layer, warning) in [
+        ("lossless", "rlc", "--radio-pcap: the file has no PDUs"),
+        ("lossless", "mac", "--radio-pcap: the file has no PDUs"),
+        ("wcdma-384", "rlc", ""),
+        ("wcdma-384", "mac", "--radio-layer mac: stage `radio` is UMTS"),
+        ("wcdma-384", "pdcp", "--radio-layer pdcp: stage `radio` is UMTS"),
+        ("nr-fr1-100MHz", "mac", ""),
+        ("lte-20MHz", "pdcp", ""),
+    ] {
+        let mut command = sim(scenario);
+        command.args(["--for", "10ms", "--radio-layer", layer, "--radio-pcap", &radio]);
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(warning), "{scenario} {layer}: {stderr}");
+        assert_eq!(stderr.is_empty(), warning.is_empty(), "{scenario} {layer}: {stderr}");
+    }
+}

@@ -14,13 +14,14 @@ use airlink::lateness::{Lateness, Limit};
 use airlink::netns::Anonymous;
 use airlink::path::{OutOfMemory, Path};
 use airlink::reactor::{Clock, Reactor, Token};
-use airlink::scenario::{self, Scenario};
+use airlink::scenario::{self, Scenario, StageConfig, StageSettings};
+use airlink::stage::RadioLayer;
 use airlink::tun::{Tun, TunConfig};
 use airlink::views::{self, Views, summary};
 use airwire::time::{Duration, Instant};
 use airwire::units::{Size, typed_time};
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -62,6 +63,9 @@ impl ScenarioArgs {
         for warning in scenario.warnings() {
             tracing::warn!("{}: {warning}", self.scenario);
         }
+        for warning in radio_capture_warnings(files, &scenario) {
+            tracing::warn!("{}: {warning}", self.scenario);
+        }
         let seed = self.seed.unwrap_or(scenario.seed);
         let recording = files.recording().max(Log::recording());
         let mut path = scenario.build(Some(seed), recording, false)?;
@@ -69,6 +73,35 @@ impl ScenarioArgs {
         path.limit_memory(self.memory.as_bytes());
         Ok(Emulation { scenario, seed, path })
     }
+}
+
+/// Warnings about a radio capture that lacks the PDUs that the user requested.
+fn radio_capture_warnings(files: &views::Files, scenario: &Scenario) -> Vec<String> {
+    if files.radio_pcap.is_none() {
+        return Vec::new();
+    }
+    let stages = &scenario.stages;
+    if !stages
+        .iter()
+        .any(|stage| matches!(stage.config, StageConfig::Rlc(_) | StageConfig::Lte(_) | StageConfig::Nr(_)))
+    {
+        return vec![
+            "--radio-pcap: the file has no PDUs, because no stage is `rlc`, `lte` or `nr`".to_owned(),
+        ];
+    }
+    let layer = files.radio_layer;
+    let layer = layer.to_possible_value().filter(|_| layer != RadioLayer::Rlc);
+    let Some(layer) = layer else { return Vec::new() };
+    let umts = stages.iter().filter(|stage| matches!(stage.config, StageConfig::Rlc(_)));
+    let warning = |stage: &StageSettings| {
+        format!(
+            "--radio-layer {}: stage `{}` is UMTS, of which the capture has RLC PDUs; the option selects a layer \
+             of LTE and NR",
+            layer.get_name(),
+            stage.name
+        )
+    };
+    umts.map(warning).collect()
 }
 
 impl Emulation {
