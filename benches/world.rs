@@ -134,6 +134,7 @@ fn many_flows(flows: u64, packets: u64) {
 
 fn compare(rounds: u64) {
     let installed: Vec<_> = SIMULATORS.into_iter().filter(|simulator| simulator.is_installed()).collect();
+    let radio: Vec<_> = installed.iter().copied().filter(|simulator| simulator.has_radio()).collect();
     let [mut short, mut long]: [Vec<Samples>; 2] =
         [(); 2].map(|()| installed.iter().map(|simulator| (*simulator, Vec::new())).collect());
     for seed in 1..=rounds {
@@ -151,13 +152,7 @@ fn compare(rounds: u64) {
     });
     table(&format!("{LONG} s, packets delivered"), &long, |sample| sample.numbers[1]);
 
-    let has_lte = ns3("lte").exists();
-    let radio = installed.into_iter().filter(|simulator| match simulator {
-        Simulator::Airtcp => true,
-        Simulator::Ns2 => false,
-        Simulator::Ns3 => has_lte,
-    });
-    let mut radio: Vec<Samples> = radio.map(|simulator| (simulator, Vec::new())).collect();
+    let mut radio: Vec<Samples> = radio.into_iter().map(|simulator| (simulator, Vec::new())).collect();
     for seed in 1..=rounds.div_ceil(3) {
         for (simulator, samples) in &mut radio {
             samples.push(Sample::of(&mut simulator.radio(RADIO, seed)));
@@ -218,6 +213,23 @@ impl Simulator {
             eprintln!("{} is not installed ({how}), so it is left out", self.name());
         }
         installed
+    }
+
+    /// Whether the simulator has a radio bearer with RLC AM.
+    fn has_radio(self) -> bool {
+        match self {
+            Self::Airtcp => true,
+            Self::Ns2 => false,
+            Self::Ns3 => {
+                let installed = ns3("lte").exists();
+                if !installed {
+                    eprintln!(
+                        "ns-3's LTE is not installed (`benches/ns3/build.sh target/ns3`), so its bearer is left out"
+                    );
+                }
+                installed
+            }
+        }
     }
 
     /// A run of P0's network.
