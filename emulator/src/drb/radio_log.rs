@@ -116,7 +116,7 @@ impl Drb {
         direction: Direction,
         block: &Block<TransportBlock>,
     ) -> RadioPdu {
-        let Block { content: TransportBlock { size, pdus, .. }, transmissions, process } = block;
+        let Block { content: TransportBlock { size, pdus, report, .. }, transmissions, process } = block;
         let (frame, number) = self.grid.position(slot);
         let context = BlockContext { is_tdd: self.grid.is_tdd(), frame, slot: number, process: *process };
         let sdus = |first: usize| -> Vec<MacSdu<'_>> {
@@ -126,9 +126,12 @@ impl Drb {
             });
             sdus.collect()
         };
+        let buffered = report.map(|report| report.buffered);
         let (technology, octets) = match self.settings.technology {
-            TechnologyKind::Lte => (Technology::LteMac(context), encode_lte(&sdus(LTE_LCID), *size)),
-            TechnologyKind::Nr => (Technology::NrMac(context), encode_nr(&sdus(NR_LCID), *size)),
+            TechnologyKind::Lte => {
+                (Technology::LteMac(context), encode_lte(&sdus(LTE_LCID), buffered, *size))
+            }
+            TechnologyKind::Nr => (Technology::NrMac(context), encode_nr(&sdus(NR_LCID), buffered, *size)),
         };
         RadioPdu {
             epoch: self.epoch(),

@@ -48,7 +48,8 @@ pub(super) struct TransportBlock {
     pub(super) size: usize,
     /// The PDUs of each bearer, in the order of their priority.
     pub(super) pdus: Vec<Vec<Pdu>>,
-    report: Option<Report>,
+    /// Only in the uplink.
+    pub(super) report: Option<Report>,
 }
 
 /// Result of one transmission of a transport block.

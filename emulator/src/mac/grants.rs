@@ -3,8 +3,9 @@
 //! from the reports.
 //!
 //! Choices: a report has the exact size of the buffer, from which the network subtracts the octets that it
-//! has granted since. A report arrives with the transport block that carries it. If HARQ loses the block, the
-//! terminal notices and sends an SR (in place of retxBSR-Timer). An SR is never lost.
+//! has granted since. A report takes no room in the transport block that carries it, and arrives with the
+//! block. If HARQ loses the block, the terminal notices and sends an SR (in place of retxBSR-Timer). An SR is
+//! never lost.
 
 use std::collections::VecDeque;
 

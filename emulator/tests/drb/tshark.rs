@@ -351,6 +351,75 @@ fn tshark_decodes_transport_blocks_of_two_bearers() {
     }
 }
 
+/// A column of tshark's output for each frame.
+fn column(capture: &Path, preferences: &[String], filter: &str, field: &str) -> Vec<String> {
+    let rows = dissect(capture, preferences, &["-Y", filter, "-T", "fields", "-e", field]);
+    rows.lines().map(str::to_owned).collect()
+}
+
+/// The lower bounds of the buffer sizes that tshark shows for each index from 1. The upper bounds are not used,
+/// because tshark 4.0 has a wrong one: 10276 in place of 10287.
+fn buffer_size_levels(field: &str) -> Vec<u64> {
+    let output = Command::new("tshark").args(["-G", "values"]).output().unwrap();
+    let values = String::from_utf8(output.stdout).unwrap();
+    let prefix = format!("V\t{field}\t");
+    let mut levels = Vec::new();
+    for line in values.lines().filter_map(|line| line.strip_prefix(&prefix)) {
+        let (_, value) = line.split_once('\t').unwrap();
+        if let Some(last) = value.strip_prefix("BS > ") {
+            levels.push(last.parse().unwrap());
+            break;
+        }
+        levels.extend(value.split_once(" < BS").map(|(level, _)| level.parse::<u64>().unwrap()));
+    }
+    levels
+}
+
+/// Ground truth is the difference between the packets that enter and the RLC data that was transmitted.
+#[test]
+fn buffer_status_reports_contain_the_buffered_octets() {
+    for (kind, mode, bsr, pdcp_header) in
+        [("nr", "um", "mac-nr.control.bsr.bs-lcg0", 3), ("lte", "um", "mac-lte.control.bsr.buffer-size", 2)]
+    {
+        let rlc = format!("both.rlc = {{ mode = \"{mode}\" }}");
+        let scenario = scenario(kind, &[r#"up.tbs = "301B""#, &rlc]);
+        let load = if kind == "nr" { "700kbit" } else { "1500kbit" };
+        let args = format!(
+            "--size mix --for {} --down none --up poisson:{load} --seed 7 --radio-layer mac",
+            size("10s", "60s")
+        );
+        let (directory, stats) = simulate(&format!("bsr-{kind}"), &scenario, &args);
+        assert_eq!(stats["up"]["queue_full"], 0);
+        let times = |capture: &Path, filter: &str| -> Vec<u64> {
+            let times = column(capture, &[], filter, "frame.time_epoch");
+            times.iter().map(|time| time.replace('.', "").parse().unwrap()).collect()
+        };
+        let entry = directory.join("mobile.pcap");
+        let lengths = column(&entry, &[], "ip.src == 10.0.0.2", "ip.len");
+        let sdus = lengths.iter().map(|length| length.parse::<u64>().unwrap() + pdcp_header);
+        let mut entering = times(&entry, "ip.src == 10.0.0.2").into_iter().zip(sdus).peekable();
+
+        let (radio, first) = (directory.join("radio.pcap"), "ipv6.flow == 1");
+        let preferences = mapping(kind, mode, if kind == "nr" { 12 } else { 10 });
+        let reports = column(&radio, &preferences, first, bsr);
+        let data = column(&radio, &preferences, first, &format!("rlc-{kind}.um.data"));
+        let levels = buffer_size_levels(bsr);
+        let (mut buffered, mut seen) = (0, BTreeSet::new());
+        for ((start, report), data) in times(&radio, first).into_iter().zip(reports).zip(data) {
+            while let Some((_, octets)) = entering.next_if(|(at, _)| *at < start) {
+                buffered += octets;
+            }
+            buffered -= data.split(',').map(|data| data.len() as u64 / 2).sum::<u64>();
+            if !report.is_empty() {
+                let index: usize = report.parse().unwrap();
+                assert_eq!(index, levels.partition_point(|level| *level < buffered), "{buffered} octets");
+                seen.insert(index);
+            }
+        }
+        assert!(seen.len() >= 5, "{kind}: {seen:?}");
+    }
+}
+
 /// PDCP PDUs are in the order in which RLC delivers them: the receiver of LTE misses none.
 #[test]
 fn tshark_decodes_pdcp_pdus_in_order_of_delivery() {
