@@ -51,7 +51,7 @@ fn check_format(radio: &Path, preferences: &[String], least: usize) {
     let preferences = [preferences, &off.map(str::to_owned)].concat();
     let decoded =
         dissect(radio, &preferences, &["-Y", "rlc-nr || rlc-lte", "-T", "fields", "-e", "frame.number"]);
-    let all = dissect(radio, &[], &["-T", "fields", "-e", "udp.length"]);
+    let all = tshark(radio, &[], &["-T", "fields", "-e", "udp.length"]);
     let (decoded, all) = (decoded.lines().count(), all.lines().count());
     assert_eq!(decoded, all);
     assert!(decoded >= least, "{decoded} PDUs");
@@ -230,20 +230,35 @@ fn mapping(kind: &str, mode: &str, sn: u8) -> Vec<String> {
     vec!["gui.max_tree_depth:5000".to_owned(), table, "rlc-nr.reassemble_um_frames:FALSE".to_owned()]
 }
 
-/// The number of transmissions in a radio capture that pass this filter of the outer headers.
-fn transmissions(radio: &Path, filter: &str) -> u64 {
-    tshark(radio, &[], &["-Y", filter, "-T", "fields", "-e", "ipv6.flow"]).lines().count() as u64
+/// The transport blocks in a radio capture.
+#[derive(Default)]
+struct Blocks {
+    transmissions: u64,
+    lost: u64,
+    /// The RLC PDUs of each direction that tshark finds in first transmissions.
+    pdus: [Vec<String>; 2],
 }
 
-/// The RLC PDUs of each direction that tshark finds in first transmissions of transport blocks.
-fn pdus_in_blocks(radio: &Path) -> [Vec<String>; 2] {
-    ["2001:db8::1", "2001:db8::2"].map(|network_or_terminal| {
-        let filter = format!("ipv6.flow == 1 && ipv6.src == {network_or_terminal}");
-        let fields = ["mac-nr.dlsch.sdu", "mac-nr.ulsch.sdu", "mac-lte.sch.sdu"].map(|field| ["-e", field]);
-        let args = [&["-Y", &filter, "-T", "fields"], fields.as_flattened()].concat();
-        let blocks = dissect(radio, &[], &args);
-        blocks.split_whitespace().flat_map(|pdus| pdus.split(',')).map(str::to_owned).collect()
-    })
+impl Blocks {
+    fn read(radio: &Path) -> Self {
+        let fields = ["ipv6.src", "ipv6.flow", "udp.srcport"];
+        let sdus = ["mac-nr.dlsch.sdu", "mac-nr.ulsch.sdu", "mac-lte.sch.sdu"];
+        let fields = fields.iter().chain(&sdus).flat_map(|field| ["-e", field]);
+        let args: Vec<&str> = ["-T", "fields"].into_iter().chain(fields).collect();
+        let mut blocks = Self::default();
+        for row in dissect(radio, &[], &args).lines() {
+            let columns: Vec<&str> = row.split('\t').collect();
+            let [source, transmission, port, sdus @ ..] = &columns[..] else { panic!("{row}") };
+            blocks.transmissions += 1;
+            blocks.lost += u64::from(*port == "50002");
+            if *transmission == "0x000001" {
+                let pdus = &mut blocks.pdus[usize::from(*source == "2001:db8::2")];
+                let sdus = sdus.iter().flat_map(|sdus| sdus.split(','));
+                pdus.extend(sdus.filter(|sdu| !sdu.is_empty()).map(str::to_owned));
+            }
+        }
+        blocks
+    }
 }
 
 /// The RLC PDUs of each direction in a capture of RLC. `framing` is the size of Wireshark's framing.
@@ -258,26 +273,14 @@ fn pdus(radio: &Path, framing: usize) -> [Vec<String>; 2] {
     })
 }
 
-/// All HARQ transmissions of transport blocks with one or more RLC PDUs. A million RLC PDUs of each format in `make
-/// nightly`.
-#[test]
-fn tshark_decodes_transport_blocks_of_each_format() {
-    let formats = [
-        ("nr", "am", 18),
-        ("nr", "am", 12),
-        ("nr", "um", 6),
-        ("lte", "am", 10),
-        ("lte", "am", 16),
-        ("lte", "um", 5),
-    ];
-    for (kind, mode, sn) in sample("blocks", formats, 3) {
-        let (down, load, length, framing) = match kind {
-            "nr" => (r#"down.tbs = "2000B""#, "8Mbit", size("500ms", "110s"), 18),
-            _ => (r#"down = { tbs = "300B", blocks = 2 }"#, "3Mbit", size("1s", "560s"), 22),
-        };
+/// Checks captures of all HARQ transmissions of transport blocks with one or more RLC PDUs, in these formats of RLC.
+/// `framing` is the size of Wireshark's framing of an RLC PDU.
+fn check_blocks(kind: &str, formats: [(&str, u8); 3], down: &str, load: &str, framing: usize) {
+    let mut transmissions = 0;
+    for (mode, sn) in sample("blocks", formats, 2) {
         let rlc = format!("both.rlc = {{ mode = \"{mode}\", sn = {sn} }}");
         let scenario = scenario(kind, &[down, r#"up.tbs = "301B""#, &rlc]);
-        let args = format!("--size 100 --for {length} --down poisson:{load} --up poisson:1Mbit --seed 7");
+        let args = format!("--size 100 {load} --up poisson:1Mbit --seed 7");
         let name = format!("mac-{kind}-{mode}-{sn}");
         let (directory, stats) = simulate(&name, &scenario, &format!("{args} --radio-layer mac"));
         let radio = directory.join("radio.pcap");
@@ -285,12 +288,12 @@ fn tshark_decodes_transport_blocks_of_each_format() {
         let count = |key: &str| -> u64 {
             ["down", "up"].map(|direction| stats[direction][key].as_u64().unwrap()).iter().sum()
         };
-        assert_eq!(transmissions(&radio, "ipv6"), count("blocks"), "{name}");
-        assert_eq!(transmissions(&radio, "udp.srcport == 50002"), count("blocks_lost"));
-        let found = pdus_in_blocks(&radio);
+        let found = Blocks::read(&radio);
+        assert_eq!((found.transmissions, found.lost), (count("blocks"), count("blocks_lost")), "{name}");
+        transmissions += found.transmissions;
         drop(directory);
         let (directory, _) = simulate(&name, &scenario, &args);
-        for (found, recorded) in found.iter().zip(pdus(&directory.join("radio.pcap"), framing)) {
+        for (found, recorded) in found.pdus.iter().zip(pdus(&directory.join("radio.pcap"), framing)) {
             assert!(found.starts_with(&recorded), "{name}: other RLC PDUs");
             // RLC PDUs are recorded when HARQ has finished.
             assert!(
@@ -300,6 +303,22 @@ fn tshark_decodes_transport_blocks_of_each_format() {
             );
         }
     }
+    assert!(transmissions >= size(1_000, 1_000_000), "{transmissions} transport blocks");
+}
+
+/// `make nightly` uses a million transport blocks and three million RLC PDUs.
+#[test]
+fn tshark_decodes_nr_transport_blocks_of_each_format() {
+    let load = format!("--for {} --down poisson:8Mbit", size("500ms", "170s"));
+    check_blocks("nr", [("am", 18), ("am", 12), ("um", 6)], r#"down.tbs = "2000B""#, &load, 18);
+}
+
+/// `make nightly` uses a million transport blocks and three million RLC PDUs.
+#[test]
+fn tshark_decodes_lte_transport_blocks_of_each_format() {
+    let load = format!("--for {} --down poisson:3Mbit", size("1s", "560s"));
+    let down = r#"down = { tbs = "300B", blocks = 2 }"#;
+    check_blocks("lte", [("am", 10), ("am", 16), ("um", 5)], down, &load, 22);
 }
 
 /// Without block errors, because tshark mistakes a segment of a retransmission for one of another SDU in the same
