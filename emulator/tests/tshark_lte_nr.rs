@@ -424,7 +424,7 @@ fn wireshark_decodes_pdcp_pdus_of_each_format() {
                 let arrived = (0..8 * octets).map(|_| draws.chance(0.5));
                 StatusReport::new(format, count, arrived).encode(format)
             } else {
-                encode_data(format, count - count / 10, &packet)
+                encode_data(format, count - count / 10, &packet).to_vec()
             };
             capture.packet(Instant::ZERO + SLOT * count, &framing.datagram(!is_report, &pdu));
         }

@@ -1,5 +1,7 @@
 //! Formats of PDCP PDUs: data PDUs and status reports.
 
+use std::sync::Arc;
+
 use super::Count;
 
 /// Format of the PDUs of a bearer, which determines the number of bits of a sequence number.
@@ -117,12 +119,15 @@ pub struct StatusReport {
 }
 
 /// Encodes a data PDU.
-pub fn encode_data(format: Format, count: Count, sdu: &[u8]) -> Vec<u8> {
+pub fn encode_data(format: Format, count: Count, sdu: &[u8]) -> Arc<[u8]> {
     let sn = format.sn(count).to_be_bytes();
-    let mut pdu = Vec::with_capacity(format.header() + sdu.len());
-    pdu.extend_from_slice(&sn[4 - format.header()..]);
-    pdu[0] |= DATA;
-    pdu.extend_from_slice(sdu);
+    // A conversion of a vector would copy all octets to a second allocation.
+    let mut pdu: Arc<[u8]> = std::iter::repeat_n(0, format.header() + sdu.len()).collect();
+    let octets = Arc::get_mut(&mut pdu).expect("a new PDU has one owner");
+    let (header, data) = octets.split_at_mut(format.header());
+    header.copy_from_slice(&sn[4 - header.len()..]);
+    header[0] |= DATA;
+    data.copy_from_slice(sdu);
     pdu
 }
 

@@ -61,7 +61,7 @@ impl Transmitter {
     /// before the arrival of the previous SDU.
     pub fn submit(&mut self, arrived: Instant, sdu: &[u8]) -> (Count, Arc<[u8]>) {
         let count = self.tx_next();
-        let pdu: Arc<[u8]> = encode_data(self.format, count, sdu).into();
+        let pdu = encode_data(self.format, count, sdu);
         self.octets += pdu.len() as u64;
         self.entries.push_back(Some(Entry { pdu: pdu.clone(), arrived }));
         (count, pdu)
