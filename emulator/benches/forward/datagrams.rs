@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use airlink::reactor::{Interest, Reactor, Token};
+use airlink::scenario::Scenario;
 use airlink::tun::Tun;
 use airwire::time::{Duration, Instant};
 use nix::sys::socket::{
@@ -29,6 +30,9 @@ const BEARER: &str = "schema = 1\n[[stage]]\nkind = \"nr\"\nname = \"radio\"\npa
     down = { prb = 273, mcs = 27, layers = 4, queue = { packets = 10000 } }\n\
     both.harq.bler = { model = \"independent\", bler = \"10%\" }\n";
 
+/// A bearer that carries less than the devices: 590 Mbit/s, which is 49 kpackets/s.
+const PRESET: &str = "nr-fr1-100MHz";
+
 /// The code that forwards.
 enum Forwarder {
     BareCopy,
@@ -38,6 +42,7 @@ enum Forwarder {
 }
 
 pub(super) fn run(arguments: &Arguments) {
+    let preset = Scenario::load(PRESET).expect("the preset exists");
     let chain = |delay| Forwarder::Airlink(Emulated::Scenario(wire(delay) + LOSS));
     let mut rows = vec![
         ("bare copy", Forwarder::BareCopy),
@@ -46,6 +51,7 @@ pub(super) fn run(arguments: &Arguments) {
         ("queue + wire + loss", chain("0ms")),
         ("the same with a delay of 5 ms", chain("5ms")),
         ("NR bearer", Forwarder::Airlink(Emulated::Scenario(BEARER.to_owned()))),
+        (PRESET, Forwarder::Airlink(Emulated::Scenario(preset.to_toml()))),
     ];
     rows.retain(|(name, _)| arguments.is_wanted(name));
     let samples = arguments.compare(&rows, |forwarder| forwarder.run(arguments));
