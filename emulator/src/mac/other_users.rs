@@ -139,8 +139,8 @@ impl OtherUsers {
 mod tests {
     use airwire::rng::Stream;
 
-    use super::super::link_adaptation::State;
     use super::*;
+    use crate::mac::link_adaptation::State;
 
     fn users(scheduling: Scheduling, demands: &[(Demand, usize)]) -> OtherUsers {
         let users = demands.iter().map(|(demand, octets)| {

@@ -414,8 +414,8 @@ mod tests {
     use airtcp_reproduce::{Claim, Finding, Judged};
     use serde_json::json;
 
-    use super::super::plan::SeedPlan;
     use super::*;
+    use crate::reproduce::plan::SeedPlan;
 
     fn made(id: &str, judged: Judged) -> FinishedFigure {
         let figure = figures().into_iter().find(|figure| figure.id == id).unwrap();

@@ -143,8 +143,8 @@ fn extend(dsack: &mut Option<Block>, (start, end): Block) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::Buffer;
     use super::*;
+    use crate::tcp::receiver::linux::memory::Buffer;
 
     /// Space after a segment of 1000 bytes is too small for another one.
     fn segment(start: u64, end: u64) -> HeldSegment {
