@@ -4,6 +4,7 @@
 //! names are from `struct tcp_sock` and `struct inet_connection_sock`.
 
 mod acks;
+mod buffer;
 mod held;
 mod memory;
 mod out_of_order;
@@ -15,8 +16,9 @@ mod window;
 use airwire::time::Instant;
 
 pub(super) use self::acks::{AckDelay, Acks};
+use self::buffer::{Buffer, HeldSegment};
 use self::held::{Decided, Held};
-use self::memory::{Buffer, HeldSegment, Memory};
+use self::memory::Memory;
 pub(super) use self::out_of_order::{Advance, Placed};
 use self::sacks::Sacks;
 pub(super) use self::window::{Selected, Window};

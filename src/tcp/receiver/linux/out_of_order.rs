@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::memory::HeldSegment;
+use super::buffer::HeldSegment;
 
 type Block = (u64, u64);
 
@@ -144,7 +144,7 @@ fn extend(dsack: &mut Option<Block>, (start, end): Block) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::receiver::linux::memory::Buffer;
+    use crate::tcp::receiver::linux::buffer::Buffer;
 
     /// Space after a segment of 1000 bytes is too small for another one.
     fn segment(start: u64, end: u64) -> HeldSegment {
