@@ -30,7 +30,7 @@ const BEARER: &str = "schema = 1\n[[stage]]\nkind = \"nr\"\nname = \"radio\"\npa
     down = { prb = 273, mcs = 27, layers = 4, queue = { packets = 10000 } }\n\
     both.harq.bler = { model = \"independent\", bler = \"10%\" }\n";
 
-/// A bearer that carries less than the devices: 590 Mbit/s, which is 49 kpackets/s.
+/// A bearer that carries less than the devices.
 const PRESET: &str = "nr-fr1-100MHz";
 
 /// The code that forwards.

@@ -95,8 +95,8 @@ fn radio_capture_warnings(files: &views::Files, scenario: &Scenario) -> Vec<Stri
     let umts = stages.iter().filter(|stage| matches!(stage.config, StageConfig::Rlc(_)));
     let warning = |stage: &StageSettings| {
         format!(
-            "--radio-layer {}: stage `{}` is UMTS, of which the capture has RLC PDUs; the option selects a layer \
-             of LTE and NR",
+            "--radio-layer {}: stage `{}` is UMTS, so the capture has its RLC PDUs; the option applies only to LTE \
+             and NR",
             layer.get_name(),
             stage.name
         )

@@ -152,10 +152,11 @@ const PRESETS: [(&str, &str); 7] = [
 
 #[test]
 fn presets_follow_the_arq_of_the_standards() {
-    let losses = ["", LOSSY];
-    let seeds = (0..20).map(|n| seed() + n);
-    let runs = seeds.flat_map(|seed| PRESETS.map(|preset| losses.map(|loss| (seed, preset, loss)))).flatten();
-    for (seed, (preset, down), loss) in sample("presets", runs, 12) {
+    let seeds = || (0..20).map(|n| seed() + n);
+    let runs = |preset| sample(preset, seeds().flat_map(|seed| ["", LOSSY].map(|loss| (seed, loss))), 2);
+    let runs =
+        PRESETS.into_iter().flat_map(|preset| runs(preset.0).into_iter().map(move |run| (preset, run)));
+    for ((preset, down), (seed, loss)) in runs {
         let handover = if preset == "nr-handover" { "radio.handover.every=700ms" } else { "" };
         // The queue is full in every other run.
         let down = if seed % 2 == 0 { "saturate" } else { down };

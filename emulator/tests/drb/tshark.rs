@@ -397,12 +397,11 @@ fn buffer_size_levels(field: &str) -> Vec<u64> {
 /// Ground truth is the difference between the packets that enter and the RLC data that was transmitted.
 #[test]
 fn buffer_status_reports_contain_the_buffered_octets() {
-    for (kind, mode, bsr, pdcp_header) in
-        [("nr", "um", "mac-nr.control.bsr.bs-lcg0", 3), ("lte", "um", "mac-lte.control.bsr.buffer-size", 2)]
-    {
-        let rlc = format!("both.rlc = {{ mode = \"{mode}\" }}");
-        let scenario = scenario(kind, &[r#"up.tbs = "301B""#, &rlc]);
-        let load = if kind == "nr" { "700kbit" } else { "1500kbit" };
+    for (kind, sn, load, bsr, pdcp_header) in [
+        ("nr", 12, "700kbit", "mac-nr.control.bsr.bs-lcg0", 3),
+        ("lte", 10, "1500kbit", "mac-lte.control.bsr.buffer-size", 2),
+    ] {
+        let scenario = scenario(kind, &[r#"up.tbs = "301B""#, r#"both.rlc = { mode = "um" }"#]);
         let args = format!(
             "--size mix --for {} --down none --up poisson:{load} --seed 7 --radio-layer mac",
             size("10s", "60s")
@@ -419,7 +418,7 @@ fn buffer_status_reports_contain_the_buffered_octets() {
         let mut entering = times(&entry, "ip.src == 10.0.0.2").into_iter().zip(sdus).peekable();
 
         let (radio, first) = (directory.join("radio.pcap"), "ipv6.flow == 1");
-        let preferences = mapping(kind, mode, if kind == "nr" { 12 } else { 10 });
+        let preferences = mapping(kind, "um", sn);
         let reports = column(&radio, &preferences, first, bsr);
         let data = column(&radio, &preferences, first, &format!("rlc-{kind}.um.data"));
         let levels = buffer_size_levels(bsr);
