@@ -240,16 +240,27 @@ impl Effort {
             (seeds.len() as u64..u64::from(self.seeds)).map(move |index| (point, self.first_seed + index))
         };
         let jobs: Vec<(usize, u64)> = samples.iter().enumerate().flat_map(missing).collect();
-        let found: Vec<(usize, T)> = jobs
-            .into_par_iter()
-            .map(|(point, seed)| Ok((point, job(&points[point], seed)?)))
-            .collect::<Result<_, WorldError>>()?;
-        for (point, value) in found {
-            samples[point].push(value);
+        let values: Vec<_> = jobs.iter().map(|_| Mutex::new(None)).collect();
+        in_parallel(jobs.len(), &|index| {
+            let (point, seed) = jobs[index];
+            *values[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(job(&points[point], seed)?);
+            Ok(())
+        })?;
+        for ((point, _), value) in jobs.into_iter().zip(values) {
+            samples[point].extend(value.into_inner().unwrap_or_else(PoisonError::into_inner));
         }
         self.earlier.keep(call, samples.clone());
         Ok(samples)
     }
+}
+
+/// Calls `job` with each number below `count`, on all cores. Not generic: the code of a parallel iterator would be
+/// compiled once per figure.
+fn in_parallel(
+    count: usize,
+    job: &(dyn Fn(usize) -> Result<(), WorldError> + Sync),
+) -> Result<(), WorldError> {
+    (0..count).into_par_iter().try_for_each(job)
 }
 
 /// A value with the name of its column in [`Runs`]. A struct does not need it, because its fields become columns.
