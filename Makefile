@@ -15,9 +15,9 @@ FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/seeds/*)))
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # cargo runs as the user, and tests/isolated.sh runs the test programs as root.
 RUNNER := --config 'target."cfg(unix)".runner = ["$(CURDIR)/tests/isolated.sh"]'
-# The test runner, which interop/cargo-tool.sh installs. Many tests wait for timers, so there are two per processor.
+# The test runner, which interop/cargo-tool.sh installs. Many tests wait for timers, so there are three per processor.
 NEXTEST := PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) nextest run --locked --workspace --exclude airtcp-benches $(RUNNER) \
-  --test-threads $(shell expr 2 \* $$(nproc))
+  --test-threads $(shell expr 3 \* $$(nproc))
 # `make nightly` uses the date as seed. AIRTCP_SEED=20261127 repeats the run of that day.
 SEED := $(or $(AIRTCP_SEED),$(shell date +%Y%m%d))
 
@@ -25,7 +25,7 @@ CORE := $(TARGET)/wasm32-unknown-unknown/page/airtcp_playground.wasm
 # The build of the programs includes this file if it exists. Without it, `airtcp playground` reports what is missing.
 export AIRTCP_PLAYGROUND_CORE = $(shell [ ! -f $(CORE) ] || echo $(abspath $(CORE)))
 
-.PHONY: book demo playground core test check nightly siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall deb dist packages \
+.PHONY: book demo playground core test test-pages check nightly siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall deb dist packages \
   lint doc fmt clean
 
 ## Runs four scenes on radio links, over TUN devices and in virtual time. Shows the gain of each mechanism, and writes a page
@@ -48,14 +48,28 @@ core:
 	@[ -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)" ] || rustup target add wasm32-unknown-unknown
 	$(CARGO) rustc --locked --profile page --target wasm32-unknown-unknown -p airtcp-playground --lib --crate-type cdylib
 
-## Runs all tests, with a fixed sample of the large matrices.
-test: core
+# An incremental build would write files that only a second build reads.
+test test-pages nightly: export CARGO_INCREMENTAL = 0
+# Otherwise nextest starts itself again for each test, so that Ctrl-Z cannot stop it between fork and exec. That
+# costs 4 ms of processor time per test.
+test test-pages nightly: export NEXTEST_DOUBLE_SPAWN = 0
+
+## Runs all tests except those in a browser (`test-pages`) and examples (`examples`), with a fixed sample of the large
+## matrices.
+test:
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make test'
 	@sh interop/cargo-tool.sh cargo-nextest target/tools
 	$(CARGO) build --locked --workspace --exclude airtcp-benches --bins --tests
-	AIRTCP_PROGRAMS=$(TARGET)/debug $(NEXTEST)
-	$(CARGO) test --locked --workspace --exclude airtcp-benches --doc
+	AIRTCP_PROGRAMS=$(TARGET)/debug $(NEXTEST) -E 'not binary(pages)'
+
+## Tests the report's page and the playground in a browser. Builds the playground's core, which takes two minutes.
+test-pages: core
+	@sh interop/setup.sh test
+	@sh interop/need-root.sh 'make test-pages'
+	@sh interop/cargo-tool.sh cargo-nextest target/tools
+	$(CARGO) build --locked --workspace --exclude airtcp-benches --bins --tests
+	AIRTCP_PROGRAMS=$(TARGET)/debug $(NEXTEST) -E 'binary(pages)'
 
 ## Checks format, clippy and unit tests of the crates that differ from BASE (default HEAD).
 check:
@@ -106,11 +120,12 @@ matrix:
 	$(SUDO) rm -rf $(MATRIX)
 	$(SUDO) $(TARGET)/debug/airtcp lab matrix --quick $(MATRIX_OPTIONS) --output $(MATRIX)
 
-## Runs every example of every crate. Examples that use devices run as root.
+## Runs every example of every crate, also those in the documentation of functions. Examples that use devices run as root.
 examples:
 	@sh interop/need-root.sh 'make examples'
 	$(CARGO) build --locked --workspace --exclude airtcp-benches --examples
 	@SUDO='$(SUDO)' sh interop/examples.sh
+	$(CARGO) test --locked --workspace --exclude airtcp-benches --doc
 
 ## Builds the protocol machines for a target without operating system, clock and sockets.
 wasm:

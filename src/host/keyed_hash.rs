@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// `tests/playground` compares a page, where a pointer has 32 bits, with the program.
+    /// `tests/pages` compares a page, where a pointer has 32 bits, with the program.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn keyed_hash_matches_std_siphash_on_64_bits() {

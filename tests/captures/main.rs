@@ -2,9 +2,6 @@
 //! tools.
 
 mod analyze;
-mod page;
-mod page_graphs;
-mod page_layout;
 mod pcaps;
 mod tools;
 mod wireshark;

@@ -6,7 +6,7 @@ use airtcp_report::html::chart::{Chart, Interval, Sender};
 use airtcp_testkit::browser::Browser;
 use serde_json::{Value, json};
 
-use crate::page::{MILLISECOND, Written, assert_no_complaints, drag, drawn, range, transfer, visit};
+use super::{MILLISECOND, Written, assert_no_complaints, drag, drawn, range, transfer, visit};
 
 const LAPTOP: (u32, u32) = (1280, 800);
 const TELEPHONE: (u32, u32) = (390, 844);

@@ -1,5 +1,8 @@
 //! The HTML report in a browser, which must load, draw the trace and respond to input.
 
+mod graphs;
+mod layout;
+
 use std::fs;
 use std::path::Path;
 

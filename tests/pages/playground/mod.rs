@@ -1,8 +1,6 @@
 //! `airtcp playground` in a browser: it runs the same simulations as the command line, and every feature
 //! works.
 
-#![expect(clippy::disallowed_methods, reason = "the tests wait for other programs")]
-
 mod looks;
 mod runs;
 mod typed;

@@ -6,7 +6,7 @@ use airtcp_report::html::{Run, graphs};
 use airtcp_testkit::browser::Browser;
 use serde_json::{Value, json};
 
-use crate::page::{
+use super::{
     DESKTOP, MILLISECOND, Written, assert_no_complaints, drawn, pixels, range, transfer, visit, with_states,
 };
 
