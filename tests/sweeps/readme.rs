@@ -234,7 +234,7 @@ fn quick_figures_reproduce_record_exactly() {
 
 /// `AIRTCP_FIGURES="p0-fig9 p4"` selects figures.
 #[test]
-#[ignore = "nightly: takes about an hour"]
+#[ignore = "nightly: takes hours"]
 fn all_figures_reproduce_record_exactly() {
     let selected = std::env::var("AIRTCP_FIGURES").ok();
     let wanted = |id: &str| {
