@@ -1,6 +1,6 @@
 //! Chooses the names from the errors of the replay and from certain signs.
 
-use super::replay::{MAX_ERROR, Replay};
+use super::replay::{Candidate, MAX_ERROR, Replay};
 use super::signs::{hybla_starts, min_rtt_probes};
 use super::{Observed, models};
 use crate::connection::findings::{Confidence, CongestionControl, CongestionControlFindings};
@@ -9,35 +9,37 @@ use crate::connection::findings::{Confidence, CongestionControl, CongestionContr
 const MAX_BEST_ERROR: f64 = 0.8;
 /// The largest error of such a model in its growth, or in its reductions.
 const MAX_WORST_ERROR: f64 = 1.05;
-/// The largest error of such a model if there are only one or two losses, or if the capture is at the
-/// receiver.
+/// The largest error of such a model if there are only one or two losses.
 const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
 /// BBR is possible only if all models have at least this error.
 const MIN_ERROR_OF_OTHERS: f64 = 1.0;
 /// BBR is possible only if the mean window after a loss is at least this fraction of the window before.
 const MIN_KEPT_BY_BBR: f64 = 0.65;
-/// Minimum number of reductions without a loss that support CDG.
-const MIN_FALLS: u32 = 3;
 /// A model is certain if its error is below this value and the errors of the others are far larger.
 const SMALL_ERROR: f64 = 0.5;
 /// Minimum number of rounds that show the growth, with several losses.
 const MIN_ROUNDS: u32 = 24;
 /// Minimum growth in segments that shows a congestion control without a loss.
 const MIN_GROWN: f64 = 10.0;
-/// The smallest difference of two errors that counts. It exceeds the handicap of a model.
-const MIN_MARGIN: f64 = 0.12;
+/// The smallest differences of two mean errors that count, and of two errors with the handicaps.
+const MIN_MARGIN: f64 = 0.05;
+const MIN_MARGIN_WITHOUT_LOSSES: f64 = 0.3;
+const MIN_ERROR_MARGIN: f64 = 0.04;
+/// The standard deviations by which such a difference exceeds its scatter.
+const DEVIATIONS: f64 = 2.0;
 /// Maximum number of names to choose from.
 const MAX_NAMES: usize = 3;
 /// The amount by which Hybla's small initial window reduces its error.
 const HYBLA_BONUS: f64 = 0.4;
 
 /// The error of one candidate.
-#[derive(Clone, Copy, Debug)]
-struct Score {
-    name: CongestionControl,
-    error: f64,
-    /// The larger of the errors of the growth and of the reductions.
+struct Score<'a> {
+    candidate: &'a Candidate,
+    /// The mean of the errors of the growth and of the reductions. `worst` is the larger of the two.
+    mean: f64,
     worst: f64,
+    /// The mean, with the handicap of the model.
+    error: f64,
 }
 
 /// Names the congestion control of a sender.
@@ -51,7 +53,7 @@ pub(in crate::connection) fn identify(observed: &Observed<'_>) -> CongestionCont
     let scores = scores(&replay, observed);
     let best = scores.first().map_or(MAX_ERROR, |best| best.error);
     let probes = min_rtt_probes(observed.rounds, segment);
-    let reduces = replay.losses >= 3 && replay.kept.value().is_some_and(|kept| kept < MIN_KEPT_BY_BBR);
+    let reduces = replay.losses >= 3 && replay.kept.mean().is_some_and(|kept| kept < MIN_KEPT_BY_BBR);
     if probes >= 2 && !(reduces && best <= MAX_BEST_ERROR)
         || probes == 1 && best >= MIN_ERROR_OF_OTHERS && !reduces
     {
@@ -71,7 +73,7 @@ pub(in crate::connection) fn identify(observed: &Observed<'_>) -> CongestionCont
             "the SYN is ECN-capable (RFC 8257)".to_owned(),
         );
     }
-    by_replay(&replay, &scores, observed.at_sender)
+    by_replay(&replay, &scores)
 }
 
 fn named(names: &[CongestionControl], confidence: Confidence, evidence: String) -> CongestionControlFindings {
@@ -83,42 +85,63 @@ fn named(names: &[CongestionControl], confidence: Confidence, evidence: String) 
     }
 }
 
-/// Returns the mean errors of the candidates, the smallest first.
-fn scores(replay: &Replay, observed: &Observed<'_>) -> Vec<Score> {
+/// Returns the errors of the candidates, the smallest first.
+fn scores<'a>(replay: &'a Replay, observed: &Observed<'_>) -> Vec<Score<'a>> {
     let mut scores = Vec::new();
     for candidate in &replay.candidates {
         let name = candidate.model.name;
-        let Some(growth) = candidate.growth.value() else { continue };
-        let reduction = candidate.reduction.value().unwrap_or(growth);
-        let error = (growth + reduction) / 2.0;
-        let handicap = match hybla_starts(observed.initial_segments, replay.path.base_rtt) {
+        let Some(growth) = candidate.growth.mean() else { continue };
+        let reduction = candidate.reduction.mean().unwrap_or(growth);
+        let bonus = match hybla_starts(observed.initial_segments, replay.path.base_rtt) {
             Some(false) if name == CongestionControl::Hybla => continue,
-            _ if name == CongestionControl::Cdg && replay.falls < MIN_FALLS => continue,
-            Some(true) if name == CongestionControl::Hybla => -HYBLA_BONUS,
-            _ => candidate.model.handicap,
+            _ if name == CongestionControl::Cdg && replay.falls == 0 => continue,
+            Some(true) if name == CongestionControl::Hybla => HYBLA_BONUS,
+            _ => 0.0,
         };
-        scores.push(Score { name, error: (error + handicap).max(0.0), worst: growth.max(reduction) });
+        let mean = (growth + reduction) / 2.0 - bonus;
+        let error = (mean + candidate.model.handicap).max(0.0);
+        scores.push(Score { candidate, mean, error, worst: growth.max(reduction) });
     }
     scores.sort_by(|a, b| a.error.total_cmp(&b.error));
     // Some have two models.
     let mut seen = Vec::new();
     scores.retain(|score| {
-        let is_first = !seen.contains(&score.name);
-        seen.push(score.name);
+        let is_first = !seen.contains(&score.name());
+        seen.push(score.name());
         is_first
     });
     scores
 }
 
+impl Score<'_> {
+    fn name(&self) -> CongestionControl {
+        self.candidate.model.name
+    }
+
+    /// Returns by how much the error of `other` exceeds this one, in units of the smallest excess that counts.
+    /// Models are inexact, and few samples scatter.
+    fn lead_over(&self, other: &Self, has_losses: bool) -> f64 {
+        let [one, another] = [self, other].map(|score| score.candidate);
+        let variance = one.growth.variance(&another.growth) + one.reduction.variance(&another.reduction);
+        // Without losses, only the growth is known.
+        let least = if has_losses { MIN_MARGIN } else { MIN_MARGIN_WITHOUT_LOSSES };
+        let margin = least + 0.1 * self.mean.max(0.0) + DEVIATIONS * variance.sqrt() / 2.0;
+        ((other.mean - self.mean) / margin).min((other.error - self.error) / MIN_ERROR_MARGIN)
+    }
+}
+
 /// Returns the candidates that predict the rounds best.
-fn by_replay(replay: &Replay, scores: &[Score], at_sender: bool) -> CongestionControlFindings {
+fn by_replay(replay: &Replay, scores: &[Score<'_>]) -> CongestionControlFindings {
     let (losses, rounds) = (replay.losses, replay.growth_rounds);
-    let is_enough = rounds >= MIN_ROUNDS && losses >= 3 || rounds >= 40 && losses >= 1 || rounds >= 60;
+    let is_enough = rounds >= MIN_ROUNDS && losses >= 3
+        || rounds >= MIN_ROUNDS / 2 && losses >= 8
+        || rounds >= 40 && losses >= 1
+        || rounds >= 60;
     let second = scores.get(1).map_or(MAX_ERROR, |second| second.error);
-    // One or two losses may be exceptions. At the receiver, the windows are inexact.
-    let is_weak = (1..3).contains(&losses) || !at_sender;
+    // One or two losses may be exceptions.
+    let is_weak = (1..3).contains(&losses);
     let most = if is_weak { MAX_ERROR_OF_WEAK_EVIDENCE } else { MAX_BEST_ERROR };
-    let is_good = |best: &&Score| {
+    let is_good = |best: &&Score<'_>| {
         let lead = if losses == 0 { 1.4 } else { 1.8 };
         let stands_out = !is_weak && best.error <= 2.0 * most && second >= lead * best.error;
         is_enough && (best.error <= most && best.worst <= MAX_WORST_ERROR || stands_out)
@@ -127,31 +150,25 @@ fn by_replay(replay: &Replay, scores: &[Score], at_sender: bool) -> CongestionCo
         return CongestionControlFindings::default();
     };
     let keeps_queue =
-        matches!(best.name, CongestionControl::Vegas | CongestionControl::Nv | CongestionControl::Cdg);
+        matches!(best.name(), CongestionControl::Vegas | CongestionControl::Nv | CongestionControl::Cdg);
     if losses == 0 && replay.grown < MIN_GROWN && !keeps_queue {
         return CongestionControlFindings::default();
     }
-    // Models are inexact, and few samples scatter.
-    let samples = f64::from(losses) + f64::from(rounds) / 10.0;
-    let margin = (0.04 + 0.3 * best.error + 0.4 / samples.max(1.0).sqrt()).max(MIN_MARGIN);
-    // Without losses, only the growth is known.
-    let margin = margin + if losses == 0 { 0.2 } else { 0.0 } + if at_sender { 0.0 } else { 0.2 };
-    let near: Vec<_> = scores.iter().filter(|score| score.error <= best.error + margin).collect();
-    if near.len() > MAX_NAMES {
+    let leads: Vec<_> =
+        scores[1..].iter().map(|other| (best.lead_over(other, losses > 0), other.name())).collect();
+    let near = leads.iter().filter(|(lead, _)| *lead < 1.0).map(|(_, name)| *name);
+    let names: Vec<_> = [best.name()].into_iter().chain(near).collect();
+    if names.len() > MAX_NAMES {
         return CongestionControlFindings::default();
     }
-    let names: Vec<_> = near.iter().map(|score| score.name).collect();
-    let next = scores.get(names.len());
-    let is_clear = best.error <= SMALL_ERROR
-        && next.is_none_or(|next| next.error >= best.error + 2.0 * margin)
-        && names.len() == 1;
+    let is_clear = best.error <= SMALL_ERROR && leads.iter().all(|(lead, _)| *lead >= 2.0);
     let mut evidence = format!(
         "{}; predicts {losses} losses and {rounds} round trips with a mean error of {:.2} tolerances",
-        models::description(best.name),
+        models::description(best.name()),
         best.error,
     );
     if let Some(next) = scores.get(1) {
-        evidence += &format!(" ({}: {:.2})", next.name, next.error);
+        evidence += &format!(" ({}: {:.2})", next.name(), next.error);
     }
     named(&names, if is_clear { Confidence::High } else { Confidence::Medium }, evidence)
 }

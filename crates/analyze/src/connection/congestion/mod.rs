@@ -36,6 +36,7 @@ pub(super) struct Round {
     /// 0 if unknown.
     pub(super) min_rtt: u32,
     pub(super) mean_rtt: u32,
+    /// Before a loss, this includes the recovery.
     pub(super) max_rtt: u32,
     pub(super) acks: u16,
     pub(super) event: Event,
@@ -49,8 +50,6 @@ pub(super) struct Observed<'a> {
     pub(super) segment: u32,
     pub(super) initial_segments: Option<u64>,
     pub(super) syn_is_ecn_capable: bool,
-    /// Whether the capture was made at the sender, so that the windows are exact.
-    pub(super) at_sender: bool,
 }
 
 /// A round in segments and seconds.

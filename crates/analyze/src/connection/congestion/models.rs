@@ -12,14 +12,10 @@ const BIC_LOW_WINDOW: f64 = 14.0;
 const BIC_MAX_INCREMENT: f64 = 16.0;
 /// Steps in which the growth of a round trip is computed.
 const BIC_STEPS: u32 = 4;
-/// Illinois compares with the longest queueing delay since the connection began, which may have occurred
-/// outside the rounds. This is the factor between two assumptions about that delay.
-const ILLINOIS_EXCESS: f64 = 1.3;
 const ILLINOIS_MIN_WINDOW: f64 = 15.0;
 const VEGAS: [f64; 2] = [2.0, 4.0];
 const YEAH_MAX_QUEUE: f64 = 80.0;
 const NV_PAD: f64 = 10.0;
-const NV_BAND: f64 = 5.0;
 /// Seconds. Linux chooses each period between 3.75 and 6.25 s at random.
 const NV_PERIOD: f64 = 5.0;
 /// HighSpeed TCP (RFC 3649, appendix B): the largest window of a row, and the fraction of the window that a
@@ -51,8 +47,7 @@ const HIGHSPEED: [(f64, f64); 20] = [
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Path {
     pub(super) base_rtt: f64,
-    /// The largest RTTs of round trips, in ascending order. A few samples after a recovery are too large.
-    largest_rtts: [f64; 3],
+    max_rtt: f64,
     /// The smoothed RTT, and its minimum.
     pub(super) srtt: f64,
     pub(super) min_srtt: f64,
@@ -72,12 +67,12 @@ impl Path {
     pub(super) fn observe(&mut self, round: &Measured) {
         let rtts = [self.last.min_rtt, self.last.mean_rtt];
         self.last = *round;
+        self.max_rtt = self.max_rtt.max(round.max_rtt);
         if round.min_rtt == 0.0 {
             [self.last.min_rtt, self.last.mean_rtt] = rtts;
         } else {
             self.base_rtt =
                 if self.base_rtt > 0.0 { self.base_rtt.min(round.min_rtt) } else { round.min_rtt };
-            self.add_max_rtt(round.max_rtt);
             let keep = (-round.acks / 8.0).exp();
             self.srtt = if self.srtt > 0.0 {
                 keep * self.srtt + (1.0 - keep) * round.mean_rtt
@@ -102,17 +97,6 @@ impl Path {
         }
     }
 
-    fn add_max_rtt(&mut self, rtt: f64) {
-        let smallest = &mut self.largest_rtts[0];
-        *smallest = smallest.max(rtt);
-        self.largest_rtts.sort_by(f64::total_cmp);
-    }
-
-    /// Returns the RTT with the longest queue.
-    fn max_rtt(&self) -> f64 {
-        if self.largest_rtts[0] > 0.0 { self.largest_rtts[0] } else { self.largest_rtts[2] }
-    }
-
     /// Returns the segments of a window that wait in the queue, for an RTT.
     fn queue(&self, window: f64, rtt: f64) -> f64 {
         if rtt > self.base_rtt { window * (rtt - self.base_rtt) / rtt } else { 0.0 }
@@ -128,16 +112,14 @@ pub(super) struct State {
     other_max: Option<f64>,
     /// The window after it.
     pub(super) start: f64,
+    /// The part of the window that the last loss has left.
+    pub(super) kept: f64,
     a: f64,
     b: f64,
     c: f64,
     nv: Nv,
     /// The queue a round trip before `b`, in YeAH.
     queue_before: f64,
-    /// Ratio of the longest queueing delay that Illinois has measured to the longest one in the rounds.
-    /// Illinois also measures during recoveries, and includes delays in the sender. The ratio never
-    /// decreases.
-    excess: f64,
 }
 
 /// One congestion control.
@@ -164,7 +146,7 @@ pub(super) const MODELS: &[Model] = &[
     model(CongestionControl::HTcp, 0.1, htcp_learn, htcp, htcp_loss),
     model(CongestionControl::Hybla, 0.1, nothing, hybla, halve),
     model(CongestionControl::Illinois, 0.0, illinois_learn, illinois, illinois_loss),
-    model(CongestionControl::Nv, 0.1, nv_learn, nv, nv_loss),
+    model(CongestionControl::Nv, 0.1, nothing, nv, nv_loss),
     model(CongestionControl::Scalable, 0.0, nothing, scalable, scalable_loss),
     model(CongestionControl::Vegas, 0.1, nothing, vegas, halve),
     model(CongestionControl::Veno, 0.05, nothing, veno, veno_loss),
@@ -209,12 +191,9 @@ pub(super) fn description(name: CongestionControl) -> &'static str {
 }
 
 impl State {
-    /// Returns the state with the other window before the last loss, or with a longer queueing delay.
+    /// Returns the state with the other window before the last loss.
     pub(super) fn alternative(&mut self) -> Option<Self> {
-        if let Some(max) = self.other_max.take() {
-            return Some(Self { max, ..*self });
-        }
-        (self.excess > 0.0).then_some(Self { excess: self.excess * ILLINOIS_EXCESS, ..*self })
+        self.other_max.take().map(|max| Self { max, ..*self })
     }
 }
 
@@ -340,12 +319,9 @@ fn highspeed_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
     [window * (1.0 - HIGHSPEED[highspeed_index(window)].1); 2]
 }
 
-/// Leith and Shorten 2004. `a` is the factor of the last reduction, and `b` the maximum RTT, which fades.
+/// Leith and Shorten 2004. `b` is the maximum RTT, which fades.
 fn htcp_learn(state: &mut State, path: &Path, _: f64) {
-    let grows = path.srtt > state.b && path.srtt <= state.b + 0.02;
-    if state.b == 0.0 || grows {
-        state.b = path.srtt;
-    }
+    state.b = state.b.max(path.last.max_rtt);
 }
 
 fn htcp(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
@@ -354,8 +330,8 @@ fn htcp(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     // The factor is proportional to the RTT. Linux computes it in integers.
     let scale = (0.8 / path.min_srtt.max(1e-3)).floor().clamp(4.0, 80.0);
     let factor = (factor * 8.0 / scale).floor().max(1.0);
-    let beta = if state.a > 0.0 { state.a } else { 0.5 };
-    let alpha = 2.0 * (1.0 - beta) * factor;
+    let kept = if state.kept > 0.0 { state.kept } else { 0.5 };
+    let alpha = 2.0 * (1.0 - kept) * factor;
     // An ACK increases the window by at most one segment. The ACK that increases the window does not count
     // towards the next increase.
     let per_ack = round.acked / round.acks.max(1.0);
@@ -378,19 +354,17 @@ fn hybla(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     (2.0 * rho * rho / window).floor() / 128.0 * round.acks
 }
 
-/// Liu, Başar and Srikant 2008. `a` is α, and `b` the queueing delay as a share of the longest one in the rounds.
-/// `c` counts the round trips with a short queue since there was a longer one, from 1.
+/// Liu, Başar and Srikant 2008. `a` is α, and `b` the queueing delay as a share of the longest one. `c` counts the
+/// round trips with a short queue since there was a longer one, from 1.
 fn illinois_learn(state: &mut State, path: &Path, window: f64) {
-    let queue = path.last.mean_rtt - path.base_rtt;
-    state.excess = state.excess.max(1.0);
-    let most = (path.max_rtt() - path.base_rtt) * state.excess;
     if window < ILLINOIS_MIN_WINDOW {
-        state.a = 1.0;
+        (state.a, state.b) = (1.0, 1.0);
         return;
     }
-    let short = most / 100.0;
-    if queue > short {
-        let (most, queue) = (most - short, queue - short);
+    let (queue, most) = (path.last.mean_rtt - path.base_rtt, path.max_rtt - path.base_rtt);
+    state.b = if most > 0.0 { queue / most } else { 0.0 };
+    if state.b > 0.01 {
+        let (queue, most) = (queue - 0.01 * most, 0.99 * most);
         state.a = most * 10.0 / (most + queue * (10.0 - 0.3) / 0.3);
         state.c = state.c.max(1.0);
     } else if state.c == 0.0 || state.c >= 5.0 {
@@ -398,12 +372,6 @@ fn illinois_learn(state: &mut State, path: &Path, window: f64) {
     } else {
         state.c += 1.0;
     }
-    state.b = if most > 0.0 { (queue * state.excess / most).max(0.0) } else { 0.0 };
-}
-
-/// Returns the part of the window that a loss removes, for the queueing delay as a share of the longest one.
-fn illinois_beta(share: f64) -> f64 {
-    0.125 + 0.375 * ((share - 0.1) / 0.7).clamp(0.0, 1.0)
 }
 
 fn illinois(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
@@ -419,11 +387,7 @@ fn illinois(state: &mut State, path: &Path, window: f64, round: &Measured) -> f6
 }
 
 fn illinois_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    if window < ILLINOIS_MIN_WINDOW || state.excess == 0.0 {
-        return [window * 0.5; 2];
-    }
-    [state.excess, state.excess * ILLINOIS_EXCESS]
-        .map(|excess| window * (1.0 - illinois_beta(state.b / excess)))
+    [window * (1.0 - 0.125 - 0.375 * ((state.b - 0.1) / 0.7).clamp(0.0, 1.0)); 2]
 }
 
 fn scalable(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
@@ -517,7 +481,7 @@ fn yeah_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
     }
 }
 
-/// The variables of TCP-NV.
+/// The variables of TCP-NV since its last decision.
 #[derive(Clone, Copy, Debug, Default)]
 struct Nv {
     /// The minimum RTT in use. `next_min_rtt` is the minimum of the current period, which ends at
@@ -525,48 +489,66 @@ struct Nv {
     min_rtt: f64,
     next_min_rtt: f64,
     period_end: f64,
-    /// RTT samples since the last loss. Enough samples without a queue allow the window to grow (`may_grow`).
     samples: f64,
+    rounds: f64,
+    /// The highest rate in segments per second.
+    rate: f64,
+    window_before: f64,
     may_grow: bool,
 }
 
-/// Returns the RTT that TCP-NV compares: the lowest value of a short moving average.
-fn nv_rtt(round: &Measured) -> f64 {
-    (round.mean_rtt + round.min_rtt) / 2.0
+/// TCP-NV (Linux). Its decisions depend on the samples of the round trips since the last decision.
+fn nv(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+    let nv = &mut state.nv;
+    let mut reduced = window;
+    if nv.rounds > 0.0 {
+        let most = (nv.rate * nv.min_rtt).floor() + NV_PAD;
+        let is_over = window > most;
+        if is_over && nv.rounds >= 2.0 && nv.samples >= 60.0 {
+            let excess = window - most;
+            reduced = if excess > 2.0 { window - (excess * 0.3).floor().max(2.0) } else { most };
+            nv.decided(false);
+        } else if is_over && nv.rounds > 10.0 && nv.samples < 60.0 {
+            nv.may_grow = false;
+        } else if window <= most - 2.0 && nv.samples >= 20.0 {
+            nv.decided(true);
+        }
+    }
+    nv.observe(path, round);
+    let before = std::mem::replace(&mut nv.window_before, reduced);
+    if round.min_rtt > 0.0 {
+        // Moving averages of two RTTs exceed the minimum.
+        let rtt = (round.mean_rtt + round.min_rtt) / 2.0;
+        nv.rate = nv.rate.max(if before > 0.0 { before } else { window } / rtt);
+    }
+    let grown = if nv.may_grow { round.acked / reduced.max(4.0) } else { 0.0 };
+    reduced - window + grown
 }
 
-/// TCP-NV (Linux). It measures the minimum RTT again every five seconds. Such a minimum can include TCP-NV's
-/// own queue, so the window rises slowly.
-fn nv_learn(state: &mut State, path: &Path, _: f64) {
-    let nv = &mut state.nv;
-    let (rtt, at) = (nv_rtt(&path.last), path.last.ended);
-    let least = |known: f64| if known > 0.0 { known.min(rtt) } else { rtt };
-    (nv.min_rtt, nv.next_min_rtt) = (least(nv.min_rtt), least(nv.next_min_rtt));
-    if nv.period_end == 0.0 {
-        nv.period_end = at + NV_PERIOD;
-    } else if at >= nv.period_end {
-        (nv.min_rtt, nv.next_min_rtt, nv.period_end) = (nv.next_min_rtt, 0.0, at + NV_PERIOD);
+impl Nv {
+    fn decided(&mut self, may_grow: bool) {
+        (self.samples, self.rounds, self.rate, self.may_grow) = (0.0, 0.0, 0.0, may_grow);
     }
-}
 
-/// The window grows or shrinks only outside a band: TCP-NV decides by the lowest of several RTTs, and needs
-/// 20 or 60 RTTs for a decision.
-fn nv(state: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
-    let nv = &mut state.nv;
-    let rtt = nv_rtt(round).max(1e-6);
-    nv.samples += round.acks;
-    // The first RTT after a loss is the minimum.
-    let share = if nv.min_rtt > 0.0 { (nv.min_rtt / rtt).min(1.0) } else { 1.0 };
-    let most = window * share + NV_PAD;
-    if window > most + NV_BAND {
-        let rounds = (60.0 / round.acks.max(1.0)).max(2.0);
-        return -((window - most) * 0.3).max(2.0) / rounds;
+    /// Counts a round trip, and measures the minimum RTT again every five seconds. Such a minimum can include
+    /// TCP-NV's own queue, so the window rises slowly.
+    fn observe(&mut self, path: &Path, round: &Measured) {
+        self.samples += round.acks;
+        self.rounds += 1.0;
+        let (rtt, at) = ((path.last.mean_rtt + path.last.min_rtt) / 2.0, round.ended);
+        let least = |known: f64| if known > 0.0 { known.min(rtt) } else { rtt };
+        (self.min_rtt, self.next_min_rtt) = (least(self.min_rtt), least(self.next_min_rtt));
+        if self.period_end == 0.0 {
+            self.period_end = at + NV_PERIOD;
+        } else if at >= self.period_end {
+            (self.min_rtt, self.next_min_rtt, self.period_end) = (self.next_min_rtt, 0.0, at + NV_PERIOD);
+        }
     }
-    nv.may_grow |= window < most - 2.0 && nv.samples >= 20.0;
-    if nv.may_grow && window < most - NV_BAND { round.acked / window.max(4.0) } else { 0.0 }
 }
 
 fn nv_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    state.nv = Nv::default();
+    // The first RTT after the loss is the minimum.
+    let Nv { next_min_rtt, period_end, .. } = state.nv;
+    state.nv = Nv { next_min_rtt, period_end, ..Nv::default() };
     [window * 0.8; 2]
 }

@@ -16,6 +16,8 @@ const MIN_ROUNDS: usize = 4;
 const CLEARLY_BETTER: f64 = 0.6;
 /// Upper bound of a single error.
 pub(super) const MAX_ERROR: f64 = 4.0;
+/// The variance of a mean of one or two errors.
+const FEW_VARIANCE: f64 = 0.1;
 /// Growth per round that indicates slow start, if the window exceeds `INITIAL_WINDOW`.
 const SLOW_START_GROWTH: f64 = 1.25;
 const INITIAL_WINDOW: f64 = 10.5;
@@ -28,21 +30,43 @@ const SECOND_FALL: f64 = 0.92;
 /// CDG's reduction without a loss.
 const CDG_FALL: f64 = 0.707;
 
-/// A mean with weights.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mean {
-    sum: f64,
-    weight: f64,
-}
+/// Errors with their weights.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Errors(Vec<[f64; 2]>);
 
-impl Mean {
+impl Errors {
     fn add(&mut self, value: f64, weight: f64) {
-        self.sum += value.min(MAX_ERROR) * weight;
-        self.weight += weight;
+        self.0.push([value.min(MAX_ERROR), weight]);
     }
 
-    pub(super) fn value(self) -> Option<f64> {
-        (self.weight > 0.0).then(|| self.sum / self.weight)
+    fn sum(&self) -> f64 {
+        self.0.iter().map(|[value, weight]| value * weight).sum()
+    }
+
+    fn weight(&self) -> f64 {
+        self.0.iter().map(|[_, weight]| weight).sum()
+    }
+
+    pub(super) fn mean(&self) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.sum() / self.weight())
+    }
+
+    /// Returns the variance of the mean, or of the mean difference to `other` if both have the same samples.
+    pub(super) fn variance(&self, other: &Self) -> f64 {
+        if self.0.len() != other.0.len() {
+            let none = Self(vec![[0.0, 1.0]; self.0.len()]);
+            let others_none = Self(vec![[0.0, 1.0]; other.0.len()]);
+            return self.variance(&none) + other.variance(&others_none);
+        }
+        let count = self.0.len() as f64;
+        if count < 3.0 {
+            return FEW_VARIANCE;
+        }
+        let differences = || self.0.iter().zip(&other.0).map(|(one, other)| [one[0] - other[0], one[1]]);
+        let weight = self.weight();
+        let mean = differences().map(|[value, weight]| value * weight).sum::<f64>() / weight;
+        let squares = differences().map(|[value, weight]| (weight * (value - mean)).powi(2)).sum::<f64>();
+        squares / weight.powi(2) * count / (count - 1.0)
     }
 }
 
@@ -50,8 +74,8 @@ impl Mean {
 pub(super) struct Candidate {
     pub(super) model: &'static Model,
     state: State,
-    pub(super) growth: Mean,
-    pub(super) reduction: Mean,
+    pub(super) growth: Errors,
+    pub(super) reduction: Errors,
     /// The possible windows after the current recovery.
     predicted: [f64; 2],
 }
@@ -71,7 +95,7 @@ pub(super) struct Replay {
     /// Reductions without a loss.
     pub(super) falls: u32,
     /// The window after a loss, as a fraction of the window before it.
-    pub(super) kept: Mean,
+    pub(super) kept: Errors,
     epoch: Epoch,
     /// The window before the loss that is being repaired.
     before: Option<f64>,
@@ -89,8 +113,8 @@ impl Replay {
         let candidate = |model| Candidate {
             model,
             state: State::default(),
-            growth: Mean::default(),
-            reduction: Mean::default(),
+            growth: Errors::default(),
+            reduction: Errors::default(),
             predicted: [0.0; 2],
         };
         let mut replay = Self {
@@ -106,7 +130,7 @@ impl Replay {
             is_first_loss: true,
             is_first_epoch: true,
             falls: 0,
-            kept: Mean::default(),
+            kept: Errors::default(),
             previous: None,
         };
         for round in rounds {
@@ -126,11 +150,6 @@ impl Replay {
     }
 
     fn round(&mut self, round: &Measured) {
-        let mut observed = *round;
-        if self.before.is_some() {
-            // ACKs just after a recovery may cover data that was received long before.
-            observed.max_rtt = 0.0;
-        }
         if let Some(before) = self.before.take() {
             self.recovered(before, round);
         } else if self.is_slow_start
@@ -146,7 +165,7 @@ impl Replay {
             self.epoch.clear();
             self.restart(round.ended - round.lasted, round.window);
         }
-        self.path.observe(&observed);
+        self.path.observe(round);
         self.path.since_loss = round.ended - round.lasted / 2.0 - self.recovered_at;
         self.path.rounds_since_loss = self.epoch.len() as f64;
         self.previous = Some(round.window);
@@ -182,7 +201,7 @@ impl Replay {
     fn recovered(&mut self, before: f64, round: &Measured) {
         self.recovered_at = round.ended - round.lasted;
         let mut path = self.path;
-        path.observe(&Measured { max_rtt: 0.0, ..*round });
+        path.observe(round);
         (path.since_loss, path.rounds_since_loss) = (round.lasted / 2.0, 0.0);
         // The loss that ends slow start is often followed by others before the window has settled.
         let counts = before >= MIN_WINDOW && !self.is_first_loss;
@@ -219,7 +238,7 @@ impl Candidate {
         for reduced in self.predicted {
             let window = reduced.max(2.0);
             let mut state = self.state;
-            state.start = window;
+            (state.start, state.kept) = (window, window / before);
             let grown = window + (self.model.grow)(&mut state, path, window, round);
             // The window is seen at some time in the round.
             let nearest = round.window.clamp(window.min(grown), window.max(grown));
@@ -241,18 +260,17 @@ impl Candidate {
         let mut best = self.replayed(self.state, epoch, falls);
         if let Some(state) = alternative {
             let other = self.replayed(state, epoch, falls);
-            if other.1.sum < CLEARLY_BETTER * best.1.sum {
+            if other.1.sum() < CLEARLY_BETTER * best.1.sum() {
                 best = other;
             }
         }
         self.state = best.0;
-        self.growth.sum += best.1.sum;
-        self.growth.weight += best.1.weight;
+        self.growth.0.extend(best.1.0);
     }
 
     /// Returns the state and the errors after an epoch.
-    fn replayed(&self, mut state: State, epoch: &Epoch, falls: &[(usize, usize)]) -> (State, Mean) {
-        let mut errors = Mean::default();
+    fn replayed(&self, mut state: State, epoch: &Epoch, falls: &[(usize, usize)]) -> (State, Errors) {
+        let mut errors = Errors::default();
         let Some((first, path)) = epoch.first() else { return (state, errors) };
         let (mut from, mut window) = (0, first.window);
         (self.model.learn)(&mut state, path, window);

@@ -11,11 +11,14 @@ const PROBE_MIN_WINDOW: f64 = 16.0;
 const PROBE_INTERVAL: f64 = 8.0;
 /// Seconds that a probe lasts.
 const PROBE_DURATION: std::ops::Range<f64> = 0.12..1.5;
+/// Minimum number of rounds of a probe that follows a loss.
+const MIN_ROUNDS_AFTER_LOSS: u32 = 3;
 /// Number of rounds after a probe within which half of the window is in flight again.
 const PROBE_END: u32 = 4;
 /// Hybla's reference RTT in seconds.
 const HYBLA_RTT: f64 = 0.025;
-/// Maximum ratio of the first RTT to the minimum RTT.
+/// Minimum and maximum ratio of the first RTT to the minimum RTT. On a slow link, a SYN takes less time than data.
+const MIN_FIRST_RTT: f64 = 0.8;
 const FIRST_RTT: f64 = 1.1;
 /// Seconds (RFC 6298 §2.1).
 const SYN_TIMEOUT: f64 = 1.0;
@@ -24,34 +27,40 @@ const SYN_TIMEOUT: f64 = 1.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Probe {
     No,
-    /// Little data is in flight, for this number of seconds.
-    Low(f64),
+    /// Little data is in flight, for this number of seconds and rounds.
+    Low(f64, u32),
     /// More data has been in flight for this number of rounds.
     Over(u32),
 }
 
-/// Counts the times that the flight falls to four segments without a loss, and rises again at once.
+/// Counts the times that the flight falls to four segments, stays there, and rises again at once. A loss may have
+/// reduced it only if it stays there for several rounds: in slow start it would have grown.
 pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
     let mut found = 0;
     let mut last = f64::NEG_INFINITY;
     let mut probe = Probe::No;
-    let mut before = 0.0;
+    let (mut before, mut has_loss) = (0.0, false);
     for round in rounds {
+        let Measured { window, lasted, ended, .. } = Measured::new(round, segment);
         if round.event != Event::Round {
-            (probe, before) = (Probe::No, 0.0);
+            probe = Probe::No;
+            (before, has_loss) = (if round.event == Event::Loss { window.max(before) } else { 0.0 }, true);
             continue;
         }
-        let Measured { window, lasted, ended, .. } = Measured::new(round, segment);
         if window <= PROBE_SEGMENTS {
             probe = match probe {
                 _ if before < PROBE_MIN_WINDOW => Probe::No,
-                Probe::Low(seconds) => Probe::Low(seconds + lasted),
-                Probe::No | Probe::Over(_) => Probe::Low(lasted),
+                Probe::Low(seconds, rounds) => Probe::Low(seconds + lasted, rounds + 1),
+                Probe::No | Probe::Over(_) => Probe::Low(lasted, 1),
             };
             continue;
         }
         probe = match probe {
-            Probe::Low(seconds) if PROBE_DURATION.contains(&seconds) => Probe::Over(1),
+            Probe::Low(seconds, rounds)
+                if PROBE_DURATION.contains(&seconds) && (!has_loss || rounds >= MIN_ROUNDS_AFTER_LOSS) =>
+            {
+                Probe::Over(1)
+            }
             Probe::Over(rounds) if rounds < PROBE_END => Probe::Over(rounds + 1),
             _ => Probe::No,
         };
@@ -65,7 +74,7 @@ pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
             Probe::Over(_) => continue,
             _ => {}
         }
-        before = window;
+        (before, has_loss) = (window, false);
     }
     found
 }
@@ -75,7 +84,9 @@ pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
 pub(super) fn hybla_starts(initial_segments: Option<u64>, rtt: f64) -> Option<bool> {
     let initial = initial_segments? as f64;
     let expected = |rtt: f64| (rtt / HYBLA_RTT).floor().max(1.0);
-    // The first RTT is somewhat longer than the minimum, and includes the timeout of a retransmitted SYN.
-    let starts_after = |rtt: f64| (expected(rtt)..=expected(rtt * FIRST_RTT)).contains(&initial);
+    // The RTT of the handshake differs from the minimum of the data, and includes the timeout of a retransmitted
+    // SYN.
+    let starts_after =
+        |rtt: f64| (expected(rtt * MIN_FIRST_RTT)..=expected(rtt * FIRST_RTT)).contains(&initial);
     (expected(rtt) < 10.0).then_some(starts_after(rtt) || starts_after(rtt + SYN_TIMEOUT))
 }

@@ -43,7 +43,6 @@ fn identify_text(text: &str, scale: u32) -> CongestionControlFindings {
         segment,
         initial_segments: Some(initial),
         syn_is_ecn_capable: false,
-        at_sender: true,
     })
 }
 
@@ -91,13 +90,8 @@ fn other_windows_have_no_certain_name() {
 
 #[test]
 fn ecn_capable_syn_is_dctcp() {
-    let found = identify(&Observed {
-        rounds: &[],
-        segment: 1448,
-        initial_segments: None,
-        syn_is_ecn_capable: true,
-        at_sender: true,
-    });
+    let found =
+        identify(&Observed { rounds: &[], segment: 1448, initial_segments: None, syn_is_ecn_capable: true });
     assert_eq!((found.name, found.confidence), (Some(Name::Dctcp), Confidence::High));
 }
 

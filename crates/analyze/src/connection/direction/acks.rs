@@ -63,18 +63,23 @@ struct NewestArrival {
     /// Minimum RTT so far, or 0 before the first sample.
     min_rtt: i64,
     sent_at: i64,
+    /// When the newest of the segments that were transmitted once was sent. Linux measures the RTT with it.
+    sent_once_at: Option<i64>,
 }
 
 impl NewestArrival {
     fn new(context: &PacketContext, packet: &Packet, min_rtt: Option<i64>) -> Self {
         let echo = packet.options.timestamps.map(|timestamps| timestamps.ecr);
-        Self { ack_at: context.at, echo, min_rtt: min_rtt.unwrap_or(0), sent_at: 0 }
+        Self { ack_at: context.at, echo, min_rtt: min_rtt.unwrap_or(0), sent_at: 0, sent_once_at: None }
     }
 
     /// Processes a segment that has arrived. RFC 8985 §6.2, step 2: the ACK of a retransmitted segment may be
     /// for the original transmission. As in Linux, an echoed timestamp counts only if it identifies the
     /// retransmission: with SACK, the echo is the timestamp of the last segment that arrived in order.
     fn add(&mut self, segment: &Segment) {
+        if segment.times == 1 {
+            self.sent_once_at = self.sent_once_at.max(Some(segment.last_at));
+        }
         let is_second = self.echo == Some(segment.last_tsval) && segment.first_tsval != segment.last_tsval;
         if segment.times == 1 || is_second || self.ack_at - segment.last_at >= self.min_rtt {
             self.sent_at = self.sent_at.max(segment.last_at);
@@ -182,11 +187,15 @@ impl DirectionAnalysis {
                 is_new |= self.flight.sack(range, |segment| newest.add(segment));
             }
         }
-        self.record_arrival(context.at, &newest);
+        self.record_arrival(context, &newest);
         is_new
     }
 
-    fn record_arrival(&mut self, at: i64, newest: &NewestArrival) {
+    fn record_arrival(&mut self, context: &PacketContext, newest: &NewestArrival) {
+        let at = context.at;
+        if let (Some(round_trips), Some(sent_at)) = (&mut self.round_trips, newest.sent_once_at) {
+            round_trips.add_sender_rtt(at - sent_at, context.sender_reply_delay);
+        }
         let Some(anomalies) = self.anomalies.get_mut() else { return };
         anomalies.newest_arrived = anomalies.newest_arrived.max(newest.sent_at);
         // Segments of one burst may have the same send time. Only those below SACKed data were sent earlier.
@@ -293,7 +302,7 @@ impl DirectionAnalysis {
             covered.last = Some(*segment);
         });
         covered.reach(part);
-        self.record_arrival(context.at, &newest);
+        self.record_arrival(context, &newest);
         if let Some(round_trips) = &mut self.round_trips {
             round_trips.add_overtaken(covered.overtaken);
         }

@@ -465,9 +465,14 @@ impl DirectionAnalysis {
         }
         if packet.len > 0 {
             self.sizes.add(packet.len, packet.flags);
-            if !self.initial_flight.is_complete {
-                let InitialFlight { bytes, segments, .. } = &mut self.initial_flight;
+            let InitialFlight { bytes, segments, is_complete, echo, echoing } = &mut self.initial_flight;
+            if !*is_complete {
                 (*bytes, *segments) = (bytes.saturating_add(packet.len), segments.saturating_add(1));
+            }
+            if let Some(timestamps) = packet.options.timestamps
+                && *echo.get_or_insert(timestamps.ecr) == timestamps.ecr
+            {
+                *echoing = echoing.saturating_add(1);
             }
         }
     }

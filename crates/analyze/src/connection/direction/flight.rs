@@ -216,6 +216,10 @@ impl Flight {
         self.sacked.as_ref().is_some_and(|sacked| sacked.ranges.contains_range(range))
     }
 
+    pub(super) fn sacked_bytes(&self) -> u64 {
+        self.sacked.as_ref().map_or(0, |sacked| sacked.bytes)
+    }
+
     pub(super) fn has_any_sacked(&self) -> bool {
         self.sacked.is_some()
     }

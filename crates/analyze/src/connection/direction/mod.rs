@@ -169,6 +169,10 @@ struct InitialFlight {
     segments: u16,
     /// Whether the first ACK has arrived.
     is_complete: bool,
+    /// The timestamp of the peer's SYN, and the number of segments that echo it. The sender sent them before
+    /// it received an ACK, wherever the capture was made.
+    echo: Option<u32>,
+    echoing: u16,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -78,13 +78,13 @@ impl DirectionAnalysis {
         if !is_visible {
             return CongestionControlFindings::default();
         }
-        let has_initial = self.numbering.syn_seen && self.initial_flight.segments > 0;
+        let initial =
+            if flight_is_known { self.initial_flight.segments } else { self.initial_flight.echoing };
         identify(&Observed {
-            rounds: round_trips.windows(),
+            rounds: &round_trips.windows(),
             segment: self.path_segment(),
-            initial_segments: (has_initial && flight_is_known).then_some(self.initial_flight.segments.into()),
+            initial_segments: (self.numbering.syn_seen && initial > 0).then_some(initial.into()),
             syn_is_ecn_capable: self.syn_is_ecn_capable,
-            at_sender: rtt_of == RttOf::RoundTrip,
         })
     }
 }

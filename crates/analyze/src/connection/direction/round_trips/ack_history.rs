@@ -1,11 +1,23 @@
 //! The ACKs that a sender far from the capture point has received.
 
+use std::collections::VecDeque;
+
+use crate::compact::heap_of_vec;
+
 /// The part of the receiver's state that a sender knows from an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct AckState {
     /// The time when the ACK passed the capture point.
     pub(super) at: i64,
     pub(super) una: u64,
+    /// The bytes above `una` that are SACKed.
+    pub(super) sacked: u64,
+    /// The receiver's timestamp, which the sender echoes.
+    pub(super) tsval: Option<u32>,
+    /// The number of ACKs so far.
+    pub(super) acks: u32,
+    /// The round-trip time in nanoseconds that the sender measures with this ACK.
+    pub(super) rtt: i64,
     /// The right edge of the receiver's window. `None` if its scale is unknown.
     pub(super) edge: Option<u64>,
 }
@@ -13,50 +25,54 @@ pub(super) struct AckState {
 /// The most recent ACKs. An ACK takes effect when it has reached the sender and the data that it triggers has
 /// come back to the capture point. The entries cover one round trip, so with 32 entries their times are exact
 /// to 1/28 of the round trip.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AckHistory<const ENTRIES: usize> {
-    entries: [AckState; ENTRIES],
-    first: u8,
-    len: u8,
+    entries: VecDeque<AckState>,
     effective: Option<AckState>,
-}
-
-impl<const ENTRIES: usize> Default for AckHistory<ENTRIES> {
-    fn default() -> Self {
-        Self { entries: [AckState::default(); ENTRIES], first: 0, len: 0, effective: None }
-    }
 }
 
 impl<const ENTRIES: usize> AckHistory<ENTRIES> {
     /// Adds an ACK. `lag` is the time until it takes effect.
     pub(super) fn add(&mut self, state: AckState, lag: i64) {
-        let newest = (usize::from(self.first) + usize::from(self.len) + ENTRIES - 1) % ENTRIES;
-        let known = &mut self.entries[newest];
-        if self.len > 0 && state.at - known.at < lag / (ENTRIES as i64 - 4) {
-            (known.una, known.edge) = (state.una, state.edge);
+        if let Some(newest) = self.entries.back_mut()
+            && state.at - newest.at < lag / (ENTRIES as i64 - 4)
+        {
+            *newest = AckState { at: newest.at, ..state };
             return;
         }
-        if usize::from(self.len) == ENTRIES {
-            self.effective = Some(self.entries[usize::from(self.first)]);
-            self.remove_first();
+        if self.entries.len() == ENTRIES {
+            self.effective = self.entries.pop_front();
         }
-        let next = (usize::from(self.first) + usize::from(self.len)) % ENTRIES;
-        self.entries[next] = state;
-        self.len += 1;
-    }
-
-    fn remove_first(&mut self) {
-        self.first = (self.first + 1) % ENTRIES as u8;
-        self.len -= 1;
+        self.entries.push_back(state);
     }
 
     /// Returns the newest ACK that passed the capture point at `time` or earlier.
     pub(super) fn at(&mut self, time: i64) -> Option<AckState> {
-        while self.len > 0 && self.entries[usize::from(self.first)].at <= time {
-            self.effective = Some(self.entries[usize::from(self.first)]);
-            self.remove_first();
+        self.effective_while(|_, ack| ack.at <= time)
+    }
+
+    /// Returns the newest ACK that the sender had received when it echoed this timestamp. `time` chooses from
+    /// the ACKs with the same timestamp.
+    pub(super) fn echoed(&mut self, echo: u32, time: i64) -> Option<AckState> {
+        self.effective_while(|effective, ack| match ack.tsval.map(|tsval| echo.wrapping_sub(tsval) as i32) {
+            Some(0) => ack.at <= time || effective.is_none_or(|known| known.tsval != ack.tsval),
+            later => later.is_none_or(|later| later > 0),
+        })
+    }
+
+    fn effective_while(
+        &mut self,
+        is_effective: impl Fn(&Option<AckState>, &AckState) -> bool,
+    ) -> Option<AckState> {
+        while self.entries.front().is_some_and(|oldest| is_effective(&self.effective, oldest)) {
+            self.effective = self.entries.pop_front();
         }
         self.effective
+    }
+
+    /// Returns the heap memory in bytes.
+    pub(super) fn heap(&self) -> usize {
+        heap_of_vec::<AckState>(self.entries.capacity())
     }
 }
 
@@ -67,7 +83,7 @@ mod tests {
     #[test]
     fn ack_takes_effect_after_lag() {
         let mut history = AckHistory::<32>::default();
-        let state = |at: i64| AckState { at, una: at as u64, edge: None };
+        let state = |at: i64| AckState { at, una: at as u64, ..AckState::default() };
         for at in 1..=100 {
             history.add(state(at), 28);
         }
@@ -81,7 +97,10 @@ mod tests {
     fn close_acks_share_an_entry() {
         let mut history = AckHistory::<32>::default();
         for at in 1..=28_000 {
-            history.add(AckState { at, una: at as u64, edge: Some(at as u64 + 9) }, 28_000);
+            history.add(
+                AckState { at, una: at as u64, edge: Some(at as u64 + 9), ..AckState::default() },
+                28_000,
+            );
         }
         let known = history.at(14_000).unwrap();
         assert!((14_000..15_001).contains(&known.una), "{known:?}");

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use aircaptures::packet::Packet;
 
-use self::ack_history::AckHistory;
+use self::ack_history::{AckHistory, AckState};
 use self::delays::{DelayTimes, OneWayDelay};
 use self::losses::{LossEpisodes, QueueAtLoss};
 use self::trains::Trains;
@@ -156,8 +156,13 @@ pub(super) struct RoundTrips {
     before_pause: Option<u32>,
     history: Option<Box<AckHistory<32>>>,
     /// The same ACKs, until they have passed the queue of the data.
-    delayed_history: Option<Box<AckHistory<64>>>,
+    delayed_history: Option<Box<AckHistory<256>>>,
     windows: Windows,
+    /// The number of ACKs, and the newest one that a sender far away knows.
+    acks: u32,
+    known: AckState,
+    /// The minimum round-trip time of a sender far away, in nanoseconds, as the handshake has shown it.
+    assumed_rtt: i64,
     /// The receiver's timestamp that the sender has not echoed yet, and its time.
     unechoed: Option<(u32, i64)>,
     newest_tsval: Option<u32>,
@@ -221,6 +226,9 @@ impl RoundTrips {
             history: None,
             delayed_history: None,
             windows: Windows::new(at, end),
+            acks: 0,
+            known: AckState { una: first_byte, ..AckState::default() },
+            assumed_rtt: 0,
             unechoed: None,
             newest_tsval: None,
             min_echo: i64::MAX,
@@ -267,6 +275,9 @@ impl RoundTrips {
             previous_flight: self.previous_flight,
             history: self.history.clone(),
             delayed_history: self.delayed_history.clone(),
+            acks: self.acks,
+            known: self.known,
+            assumed_rtt: self.assumed_rtt,
             unechoed: self.unechoed,
             newest_tsval: self.newest_tsval,
             min_echo: self.min_echo,
@@ -284,23 +295,37 @@ impl RoundTrips {
     }
 
     pub(super) fn heap(&self) -> usize {
-        let history = self.history.as_ref().map_or(0, |history| size_of_val(&**history) + ALLOCATOR_OVERHEAD);
+        let history = self.history.as_ref().map_or(0, |history| size_of_val(&**history) + history.heap());
         let delayed =
-            self.delayed_history.as_ref().map_or(0, |history| size_of_val(&**history) + ALLOCATOR_OVERHEAD);
+            self.delayed_history.as_ref().map_or(0, |history| size_of_val(&**history) + history.heap());
         size_of::<Self>() + ALLOCATOR_OVERHEAD + history + delayed + self.losses.heap() + self.windows.heap()
     }
 
     pub(super) fn add_rtt(&mut self, ns: i64) {
         self.round.rtt = self.round.rtt.min(ns);
         self.last_rtt = ns;
-        if self.delayed_history.is_none() {
+    }
+
+    /// Adds the RTT that a sender at the capture point measures.
+    pub(super) fn add_sender_rtt(&mut self, ns: i64, sender_reply_delay: i64) {
+        if sender_reply_delay < MIN_LAG {
             self.windows.add_rtt(ns);
         }
     }
 
     /// Returns the sender's window in each round trip.
-    pub(super) fn windows(&self) -> &[congestion::Round] {
-        &self.windows.rounds
+    pub(super) fn windows(&self) -> Vec<congestion::Round> {
+        let mut rounds = self.windows.rounds.clone();
+        // The round trip of data may be longer than the handshake, because a slow link takes longer for data.
+        if self.acks > 0 && self.min_echo < i64::MAX {
+            let excess = (self.min_echo - self.assumed_rtt) / 1000;
+            for round in rounds.iter_mut().filter(|round| round.min_rtt > 0) {
+                for rtt in [&mut round.min_rtt, &mut round.mean_rtt, &mut round.max_rtt] {
+                    *rtt = u32::try_from(i64::from(*rtt) + excess).unwrap_or(0);
+                }
+            }
+        }
+        rounds
     }
 
     /// Returns whether timestamps show the queueing delay of the data.

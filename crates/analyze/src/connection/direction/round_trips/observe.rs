@@ -23,6 +23,7 @@ impl DirectionAnalysis {
             at: self.ack_times.last.as_time().unwrap_or(0),
             una: self.flight.una().unwrap_or(lowest),
             edge,
+            ..AckState::default()
         };
         let Some(round_trips) = self.round_trips.as_mut() else { return current };
         if context.sender_reply_delay < MIN_LAG {
@@ -30,7 +31,7 @@ impl DirectionAnalysis {
         }
         let history = round_trips.history.as_mut();
         let known = history.and_then(|history| history.at(context.at - context.sender_reply_delay));
-        known.unwrap_or(AckState { at: 0, una: round_trips.first_byte, edge: None })
+        known.unwrap_or(AckState { una: round_trips.first_byte, ..AckState::default() })
     }
 
     /// Processes a packet with data that was just added to the flight.
@@ -86,7 +87,7 @@ impl DirectionAnalysis {
         if repairs_timeout {
             round_trips.windows.timed_out(at, max);
         }
-        round_trips.observe_window(context, sent, max, delay, live_flight);
+        round_trips.observe_window(context, packet, sent, max, delay, live_flight);
         if let Some(edge) = known.edge {
             let (room, window) = (edge.saturating_sub(max), edge.saturating_sub(known.una));
             // A sender may wait until several segments fit (TSO), so that the window is never quite full.
@@ -120,6 +121,7 @@ impl DirectionAnalysis {
         }
         let (share, base_rtt) = (self.sender_share(context), self.rtt.min().unwrap_or(0));
         let (una, max, segment) = (self.una(), self.flight.max, self.path_segment());
+        let sacked = self.flight.sacked_bytes();
         let edge = self.window.edge().filter(|_| self.window.scale != Scale::Unknown);
         let in_recovery = self.recovery != Recovery::None || self.dupacks > 0;
         let Some(round_trips) = self.round_trips.as_mut() else { return };
@@ -131,13 +133,29 @@ impl DirectionAnalysis {
             round_trips.round.is_marked = true;
             round_trips.frames.marks.add(packet.number);
         }
-        round_trips.windows.acked(acked);
         if context.sender_reply_delay >= MIN_LAG {
-            let (state, lag) = (AckState { at, una, edge }, context.sender_reply_delay);
+            round_trips.acks += 1;
+            let acks = round_trips.acks;
+            let tsval = packet.options.timestamps.map(|timestamps| timestamps.val);
+            // The receiver may have delayed the ACK.
+            let waited = round_trips.last_delay + (at - round_trips.last_sent);
+            if acks == 1 {
+                round_trips.assumed_rtt = context.round_trip.unwrap_or(0);
+            }
+            let rtt = round_trips.assumed_rtt + waited;
+            if std::env::var("DBG").is_ok() && acks < 12 {
+                eprintln!(
+                    "ack {acks} at {at} assumed {} delay {} last_sent {} rtt {rtt}",
+                    round_trips.assumed_rtt, round_trips.last_delay, round_trips.last_sent
+                );
+            } // LAB
+            let (state, lag) =
+                (AckState { at, una, sacked, tsval, acks, rtt, edge }, context.sender_reply_delay);
             round_trips.history.get_or_insert_default().add(state, lag);
             let lag = lag + round_trips.max_delay;
             round_trips.delayed_history.get_or_insert_default().add(state, lag);
         } else {
+            round_trips.windows.acked(acked, 1);
             round_trips.windows.advanced(at, una, max);
             if una > round_trips.round.end {
                 round_trips.end_round(at, max, base_rtt, share, segment);
@@ -221,6 +239,7 @@ impl RoundTrips {
     fn observe_window(
         &mut self,
         context: &PacketContext,
+        packet: &Packet,
         sent: &Sent,
         max: u64,
         delay: i64,
@@ -228,10 +247,14 @@ impl RoundTrips {
     ) {
         let mut window = live_flight;
         if context.sender_reply_delay >= MIN_LAG {
-            let una = self.una_behind_queue(context, delay);
-            self.windows.advanced(context.at, una, sent.sent_before);
-            self.windows.add_rtt(context.round_trip.unwrap_or(0) + delay);
-            window = u32::try_from(max.saturating_sub(una)).unwrap_or(u32::MAX);
+            let known = self.known_behind_queue(context, packet, delay);
+            if known.acks > self.known.acks {
+                self.windows.acked(known.una - self.known.una, known.acks - self.known.acks);
+                self.windows.add_rtt(known.rtt);
+                self.known = known;
+            }
+            self.windows.advanced(context.at, known.una, sent.sent_before);
+            window = u32::try_from(max.saturating_sub(known.una + known.sacked)).unwrap_or(u32::MAX);
         }
         self.windows.sent(window);
     }
@@ -244,13 +267,17 @@ impl RoundTrips {
         self.frames.window_full.add(frame);
     }
 
-    /// Returns the highest ACK that the sender knew when it sent this packet, which then waited in a queue
-    /// before the capture point.
-    fn una_behind_queue(&mut self, context: &PacketContext, delay: i64) -> u64 {
+    /// Returns what the sender knew from ACKs when it sent this packet, which then waited in a queue before the
+    /// capture point.
+    fn known_behind_queue(&mut self, context: &PacketContext, packet: &Packet, delay: i64) -> AckState {
         self.max_delay = self.max_delay.max(delay);
+        let time = context.at - context.sender_reply_delay - delay;
         let history = self.delayed_history.as_mut();
-        let known = history.and_then(|history| history.at(context.at - context.sender_reply_delay - delay));
-        known.map_or(self.first_byte, |known| known.una)
+        let known = history.and_then(|history| match packet.options.timestamps {
+            Some(timestamps) => history.echoed(timestamps.ecr, time),
+            None => history.at(time),
+        });
+        known.unwrap_or(AckState { una: self.first_byte, ..AckState::default() })
     }
 
     /// Returns whether a sender far away was cut off: its data stopped within a message, and a pause of the

@@ -56,6 +56,9 @@ impl Windows {
         if let Some(recover) = self.recover {
             if una >= recover {
                 (self.recover, self.previous_flight) = (None, 0);
+                if let Some(loss) = self.rounds.last_mut() {
+                    loss.max_rtt = loss.max_rtt.max(to_micros(self.current.max_rtt));
+                }
                 self.current = Current::new(at, max);
             }
             return;
@@ -69,9 +72,9 @@ impl Windows {
         }
     }
 
-    pub(super) fn acked(&mut self, bytes: u64) {
+    pub(super) fn acked(&mut self, bytes: u64, acks: u32) {
         self.current.acked += bytes;
-        self.current.acks += 1;
+        self.current.acks += acks;
     }
 
     pub(super) fn add_rtt(&mut self, ns: i64) {
@@ -108,16 +111,15 @@ impl Windows {
             return;
         }
         let current = &self.current;
-        let micros = |ns: i64| u32::try_from(ns / 1000).unwrap_or(u32::MAX);
         let has_rtt = current.rtts > 0;
         self.rounds.push(Round {
-            ended: micros(at),
-            lasted: micros(at - current.began),
+            ended: to_micros(at),
+            lasted: to_micros(at - current.began),
             flight,
             acked: u32::try_from(current.acked).unwrap_or(u32::MAX),
-            min_rtt: if has_rtt { micros(current.min_rtt) } else { 0 },
-            max_rtt: micros(current.max_rtt),
-            mean_rtt: if has_rtt { micros(current.rtt_sum / current.rtts) } else { 0 },
+            min_rtt: if has_rtt { to_micros(current.min_rtt) } else { 0 },
+            max_rtt: to_micros(current.max_rtt),
+            mean_rtt: if has_rtt { to_micros(current.rtt_sum / current.rtts) } else { 0 },
             acks: u16::try_from(current.acks).unwrap_or(u16::MAX),
             event,
         });
@@ -126,4 +128,8 @@ impl Windows {
     pub(super) fn heap(&self) -> usize {
         heap_of_vec::<Round>(self.rounds.capacity())
     }
+}
+
+fn to_micros(ns: i64) -> u32 {
+    u32::try_from(ns / 1000).unwrap_or(u32::MAX)
 }
