@@ -491,6 +491,7 @@ impl Connection {
             silence,
             sender_reply_delay: self.reply_delays[sender].min().unwrap_or(0),
             round_trip: self.round_trip(),
+            peer_syn_tsval: self.reply_delays[sender].timestamps().map(|[first, _]| first),
             hides_sacks: self.handshake.hides_sacks(),
             peer_mss: self.directions[1 - sender].syn_mss(),
             is_answer: self.turns.is_answer(sender),

@@ -1,6 +1,6 @@
 //! Chooses the names from the errors of the replay and from certain signs.
 
-use super::replay::{Candidate, MAX_ERROR, Replay};
+use super::replay::{Candidate, Errors, MAX_ERROR, Replay};
 use super::signs::{hybla_starts, min_rtt_probes};
 use super::{Observed, models};
 use crate::connection::findings::{Confidence, CongestionControl, CongestionControlFindings};
@@ -119,15 +119,20 @@ impl Score<'_> {
     }
 
     /// Returns by how much the error of `other` exceeds this one, in units of the smallest excess that counts.
-    /// Models are inexact, and few samples scatter.
     fn lead_over(&self, other: &Self, has_losses: bool) -> f64 {
         let [one, another] = [self, other].map(|score| score.candidate);
-        let variance = one.growth.variance(&another.growth) + one.reduction.variance(&another.reduction);
-        // Without losses, only the growth is known.
-        let least = if has_losses { MIN_MARGIN } else { MIN_MARGIN_WITHOUT_LOSSES };
-        let margin = least + 0.1 * self.mean.max(0.0) + DEVIATIONS * variance.sqrt() / 2.0;
+        let pairs = [(&one.growth, &another.growth), (&one.reduction, &another.reduction)];
+        let margin = margin(pairs, self.mean, has_losses);
         ((other.mean - self.mean) / margin).min((other.error - self.error) / MIN_ERROR_MARGIN)
     }
+}
+
+/// Returns the smallest difference of two mean errors that counts. Models are inexact, and few samples scatter.
+pub(super) fn margin(pairs: [(&Errors, &Errors); 2], mean: f64, has_losses: bool) -> f64 {
+    let variance: f64 = pairs.iter().map(|(one, other)| one.variance(other)).sum();
+    // Without losses, only the growth is known.
+    let least = if has_losses { MIN_MARGIN } else { MIN_MARGIN_WITHOUT_LOSSES };
+    least + 0.1 * mean.max(0.0) + DEVIATIONS * variance.sqrt() / 2.0
 }
 
 /// Returns the candidates that predict the rounds best.

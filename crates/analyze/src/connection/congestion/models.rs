@@ -12,6 +12,9 @@ const BIC_LOW_WINDOW: f64 = 14.0;
 const BIC_MAX_INCREMENT: f64 = 16.0;
 /// Steps in which the growth of a round trip is computed.
 const BIC_STEPS: u32 = 4;
+/// Illinois compares with the longest queueing delay that it has measured, which includes delays in the sender. This
+/// is the factor between two assumptions about that delay.
+const ILLINOIS_EXCESS: f64 = 1.3;
 const ILLINOIS_MIN_WINDOW: f64 = 15.0;
 const VEGAS: [f64; 2] = [2.0, 4.0];
 const YEAH_MAX_QUEUE: f64 = 80.0;
@@ -118,6 +121,8 @@ pub(super) struct State {
     b: f64,
     c: f64,
     nv: Nv,
+    /// Ratio of the longest queueing delay that Illinois has measured to the longest one in the capture.
+    excess: f64,
     /// The queue a round trip before `b`, in YeAH.
     queue_before: f64,
 }
@@ -143,12 +148,13 @@ pub(super) const MODELS: &[Model] = &[
     model(CongestionControl::Bic, 0.1, nothing, bic, bic_loss),
     model(CongestionControl::Cdg, 0.2, cdg_learn, reno, cdg_loss),
     model(CongestionControl::HighSpeed, 0.05, nothing, highspeed, highspeed_loss),
-    model(CongestionControl::HTcp, 0.1, htcp_learn, htcp, htcp_loss),
+    model(CongestionControl::HTcp, 0.1, htcp_learn, htcp::<1>, htcp_loss::<1>),
+    model(CongestionControl::HTcp, 0.1, htcp_learn, htcp::<10>, htcp_loss::<10>),
     model(CongestionControl::Hybla, 0.1, nothing, hybla, halve),
     model(CongestionControl::Illinois, 0.0, illinois_learn, illinois, illinois_loss),
-    model(CongestionControl::Nv, 0.1, nothing, nv, nv_loss),
+    model(CongestionControl::Nv, 0.1, nv_learn, nv, nv_loss),
     model(CongestionControl::Scalable, 0.0, nothing, scalable, scalable_loss),
-    model(CongestionControl::Vegas, 0.1, nothing, vegas, halve),
+    model(CongestionControl::Vegas, 0.1, vegas_learn, vegas, halve),
     model(CongestionControl::Veno, 0.05, nothing, veno, veno_loss),
     model(CongestionControl::Westwood, 0.1, nothing, reno, westwood_loss),
     model(CongestionControl::Yeah, 0.1, yeah_learn, yeah, yeah_loss),
@@ -191,9 +197,12 @@ pub(super) fn description(name: CongestionControl) -> &'static str {
 }
 
 impl State {
-    /// Returns the state with the other window before the last loss.
+    /// Returns the state with the other window before the last loss, or with a longer queueing delay.
     pub(super) fn alternative(&mut self) -> Option<Self> {
-        self.other_max.take().map(|max| Self { max, ..*self })
+        if let Some(max) = self.other_max.take() {
+            return Some(Self { max, ..*self });
+        }
+        (self.excess == 1.0).then_some(Self { excess: ILLINOIS_EXCESS, ..*self })
     }
 }
 
@@ -319,16 +328,16 @@ fn highspeed_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
     [window * (1.0 - HIGHSPEED[highspeed_index(window)].1); 2]
 }
 
-/// Leith and Shorten 2004. `b` is the maximum RTT, which fades.
+/// Leith and Shorten 2004. `b` is the maximum RTT, which fades. Linux measures times in ticks of 1 to 10 ms.
 fn htcp_learn(state: &mut State, path: &Path, _: f64) {
     state.b = state.b.max(path.last.max_rtt);
 }
 
-fn htcp(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+fn htcp<const MS: u32>(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     let over = (path.since_loss - 1.0).max(0.0);
     let factor = (1.0 + 10.0 * over + (over / 2.0).powi(2)).floor();
     // The factor is proportional to the RTT. Linux computes it in integers.
-    let scale = (0.8 / path.min_srtt.max(1e-3)).floor().clamp(4.0, 80.0);
+    let scale = (0.8 / ticks::<MS>(path.base_rtt).max(1e-3)).floor().clamp(4.0, 80.0);
     let factor = (factor * 8.0 / scale).floor().max(1.0);
     let kept = if state.kept > 0.0 { state.kept } else { 0.5 };
     let alpha = 2.0 * (1.0 - kept) * factor;
@@ -338,13 +347,19 @@ fn htcp(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     round.acks / ((window / (alpha * per_ack)).ceil() + 1.0)
 }
 
-fn htcp_loss(state: &mut State, path: &Path, window: f64) -> [f64; 2] {
-    let ratio = if state.b > 0.0 { (path.base_rtt / state.b).clamp(0.5, 0.8) } else { 0.5 };
+fn htcp_loss<const MS: u32>(state: &mut State, path: &Path, window: f64) -> [f64; 2] {
+    let [least, most] = [path.base_rtt, state.b].map(ticks::<MS>);
+    let ratio = if most > 0.0 { (least / most).clamp(0.5, 0.8) } else { 0.5 };
     if state.b > path.base_rtt {
         state.b = path.base_rtt + (state.b - path.base_rtt) * 0.95;
     }
     // The factor is 1/2 if the throughput has just changed.
     [window * ratio, window / 2.0]
+}
+
+/// Rounds seconds up to ticks of a number of milliseconds.
+fn ticks<const MS: u32>(seconds: f64) -> f64 {
+    (seconds * 1e3 / f64::from(MS)).ceil() * f64::from(MS) / 1e3
 }
 
 /// Caini and Firrincieli 2004.
@@ -361,7 +376,8 @@ fn illinois_learn(state: &mut State, path: &Path, window: f64) {
         (state.a, state.b) = (1.0, 1.0);
         return;
     }
-    let (queue, most) = (path.last.mean_rtt - path.base_rtt, path.max_rtt - path.base_rtt);
+    state.excess = state.excess.max(1.0);
+    let (queue, most) = (path.last.mean_rtt - path.base_rtt, (path.max_rtt - path.base_rtt) * state.excess);
     state.b = if most > 0.0 { queue / most } else { 0.0 };
     if state.b > 0.01 {
         let (queue, most) = (queue - 0.01 * most, 0.99 * most);
@@ -387,7 +403,10 @@ fn illinois(state: &mut State, path: &Path, window: f64, round: &Measured) -> f6
 }
 
 fn illinois_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    [window * (1.0 - 0.125 - 0.375 * ((state.b - 0.1) / 0.7).clamp(0.0, 1.0)); 2]
+    // The window was too small for the other rule at the beginning of the round trip.
+    let is_small = state.b == 1.0;
+    [1.0, if is_small { 1.0 } else { ILLINOIS_EXCESS }]
+        .map(|excess| window * (0.875 - 0.375 * ((state.b / excess - 0.1) / 0.7).clamp(0.0, 1.0)))
 }
 
 fn scalable(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
@@ -399,9 +418,14 @@ fn scalable_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
     [window * 0.875; 2]
 }
 
-/// Brakmo and Peterson 1995.
-fn vegas(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
-    let queue = (window * (round.min_rtt - path.base_rtt).max(0.0) / path.base_rtt.max(1e-6)).floor();
+/// Brakmo and Peterson 1995. `a` is the window to which the RTTs belong.
+fn vegas_learn(state: &mut State, _: &Path, window: f64) {
+    state.a = window;
+}
+
+fn vegas(state: &mut State, path: &Path, _: f64, round: &Measured) -> f64 {
+    let queue =
+        (state.a.max(2.0) * (round.min_rtt - path.base_rtt).max(0.0) / path.base_rtt.max(1e-6)).floor();
     if queue > VEGAS[1] {
         -1.0
     } else if queue < VEGAS[0] {
@@ -497,52 +521,46 @@ struct Nv {
     may_grow: bool,
 }
 
-/// TCP-NV (Linux). Its decisions depend on the samples of the round trips since the last decision.
-fn nv(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
+/// TCP-NV (Linux). It measures the minimum RTT again every five seconds. Such a minimum can include TCP-NV's own
+/// queue, so the window rises slowly.
+fn nv_learn(state: &mut State, path: &Path, window: f64) {
+    let (nv, round) = (&mut state.nv, &path.last);
+    nv.samples += round.acks;
+    nv.rounds += 1.0;
+    // TCP-NV computes moving averages of two RTTs, which exceed the minimum.
+    let rtt = (round.mean_rtt + round.min_rtt) / 2.0;
+    let least = |known: f64| if known > 0.0 { known.min(rtt) } else { rtt };
+    (nv.min_rtt, nv.next_min_rtt) = (least(nv.min_rtt), least(nv.next_min_rtt));
+    if nv.period_end == 0.0 {
+        nv.period_end = round.ended + NV_PERIOD;
+    } else if round.ended >= nv.period_end {
+        (nv.min_rtt, nv.next_min_rtt, nv.period_end) = (nv.next_min_rtt, 0.0, round.ended + NV_PERIOD);
+    }
+    let before = std::mem::replace(&mut nv.window_before, window);
+    nv.rate = nv.rate.max(if before > 0.0 { before } else { window } / rtt.max(1e-6));
+}
+
+/// TCP-NV's decision depends on the samples of the round trips since the last decision.
+fn nv(state: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
     let nv = &mut state.nv;
+    let most = (nv.rate * nv.min_rtt).floor() + NV_PAD;
+    let is_over = window > most;
     let mut reduced = window;
-    if nv.rounds > 0.0 {
-        let most = (nv.rate * nv.min_rtt).floor() + NV_PAD;
-        let is_over = window > most;
-        if is_over && nv.rounds >= 2.0 && nv.samples >= 60.0 {
-            let excess = window - most;
-            reduced = if excess > 2.0 { window - (excess * 0.3).floor().max(2.0) } else { most };
-            nv.decided(false);
-        } else if is_over && nv.rounds > 10.0 && nv.samples < 60.0 {
-            nv.may_grow = false;
-        } else if window <= most - 2.0 && nv.samples >= 20.0 {
-            nv.decided(true);
-        }
+    if is_over && nv.rounds >= 2.0 && nv.samples >= 60.0 {
+        let excess = window - most;
+        reduced = if excess > 2.0 { window - (excess * 0.3).floor().max(2.0) } else { most };
+        nv.decided(false);
+    } else if is_over && nv.rounds > 10.0 {
+        nv.may_grow = false;
+    } else if window <= most - 2.0 && nv.samples >= 20.0 {
+        nv.decided(true);
     }
-    nv.observe(path, round);
-    let before = std::mem::replace(&mut nv.window_before, reduced);
-    if round.min_rtt > 0.0 {
-        // Moving averages of two RTTs exceed the minimum.
-        let rtt = (round.mean_rtt + round.min_rtt) / 2.0;
-        nv.rate = nv.rate.max(if before > 0.0 { before } else { window } / rtt);
-    }
-    let grown = if nv.may_grow { round.acked / reduced.max(4.0) } else { 0.0 };
-    reduced - window + grown
+    reduced - window + if nv.may_grow { round.acked / reduced.max(4.0) } else { 0.0 }
 }
 
 impl Nv {
     fn decided(&mut self, may_grow: bool) {
         (self.samples, self.rounds, self.rate, self.may_grow) = (0.0, 0.0, 0.0, may_grow);
-    }
-
-    /// Counts a round trip, and measures the minimum RTT again every five seconds. Such a minimum can include
-    /// TCP-NV's own queue, so the window rises slowly.
-    fn observe(&mut self, path: &Path, round: &Measured) {
-        self.samples += round.acks;
-        self.rounds += 1.0;
-        let (rtt, at) = ((path.last.mean_rtt + path.last.min_rtt) / 2.0, round.ended);
-        let least = |known: f64| if known > 0.0 { known.min(rtt) } else { rtt };
-        (self.min_rtt, self.next_min_rtt) = (least(self.min_rtt), least(self.next_min_rtt));
-        if self.period_end == 0.0 {
-            self.period_end = at + NV_PERIOD;
-        } else if at >= self.period_end {
-            (self.min_rtt, self.next_min_rtt, self.period_end) = (self.next_min_rtt, 0.0, at + NV_PERIOD);
-        }
     }
 }
 

@@ -35,7 +35,7 @@ const CDG_FALL: f64 = 0.707;
 pub(super) struct Errors(Vec<[f64; 2]>);
 
 impl Errors {
-    fn add(&mut self, value: f64, weight: f64) {
+    pub(super) fn add(&mut self, value: f64, weight: f64) {
         self.0.push([value.min(MAX_ERROR), weight]);
     }
 

@@ -1,6 +1,9 @@
-//! The rounds of senders of Linux 6.1 over emulated links: 10 to 40 s of each congestion control. The links had
-//! 7 Mbit/s, 40 ms and a queue of 2.6 bandwidth-delay products (NV: 19 Mbit/s, 60 ms and 1.8).
+//! The rounds of senders of Linux 6.1 and 7.2 over emulated links: 10 to 40 s of each congestion control. The
+//! links had 7 Mbit/s, 40 ms and a queue of 2.6 bandwidth-delay products (NV: 19 Mbit/s, 60 ms and 1.8).
 
+use super::decision::margin;
+use super::replay::Errors;
+use super::signs::{hybla_starts, min_rtt_probes};
 use super::*;
 use crate::connection::findings::{Confidence, CongestionControl as Name, CongestionControlFindings};
 
@@ -36,7 +39,7 @@ fn parse(text: &str) -> (Vec<Round>, u32, u64) {
 fn identify_text(text: &str, scale: u32) -> CongestionControlFindings {
     let (mut rounds, segment, initial) = parse(text);
     for round in &mut rounds {
-        round.flight = round.flight / 100 * scale;
+        round.flight = round.flight * scale / 100;
     }
     identify(&Observed {
         rounds: &rounds,
@@ -63,6 +66,24 @@ const KERNELS: [(Name, &str); 15] = [
     (Name::Westwood, include_str!("rounds/westwood.txt")),
     (Name::Yeah, include_str!("rounds/yeah.txt")),
 ];
+
+/// A link with 3.1 Mbit/s, 48 ms, a queue of 1.1 bandwidth-delay products, and random losses of 0.7 %.
+const UNDER_RANDOM_LOSS: [(Name, &str); 6] = [
+    (Name::Bic, include_str!("rounds/losses/bic.txt")),
+    (Name::Cdg, include_str!("rounds/losses/cdg.txt")),
+    (Name::HTcp, include_str!("rounds/losses/htcp.txt")),
+    (Name::Hybla, include_str!("rounds/losses/hybla.txt")),
+    (Name::Illinois, include_str!("rounds/losses/illinois.txt")),
+    (Name::Nv, include_str!("rounds/losses/nv.txt")),
+];
+
+#[test]
+fn random_losses_leave_one_name() {
+    for (truth, text) in UNDER_RANDOM_LOSS {
+        let found = identify_text(text, 100);
+        assert_eq!((found.name, found.or.as_slice()), (Some(truth), &[][..]), "{:?}", found.evidence);
+    }
+}
 
 #[test]
 fn names_the_congestion_controls_of_linux() {
@@ -102,4 +123,52 @@ fn few_rounds_are_undetermined() {
         let found = identify_text(&few, 100);
         assert_eq!(found.name, None, "{truth}");
     }
+}
+
+fn round(ended: f64, segments: u32, event: Event) -> Round {
+    Round {
+        ended: (ended * 1e6) as u32,
+        lasted: 20_000,
+        flight: segments * 1000,
+        acked: segments * 1000,
+        min_rtt: 20_000,
+        mean_rtt: 20_000,
+        max_rtt: 20_000,
+        acks: 10,
+        event,
+    }
+}
+
+#[test]
+fn loss_may_precede_min_rtt_probe() {
+    let probes = |low_rounds: u32| {
+        let mut rounds = vec![round(10.0, 30, Event::Round), round(10.02, 30, Event::Loss)];
+        rounds.extend((1..=low_rounds).map(|n| Round {
+            lasted: 200_000 / low_rounds,
+            ..round(10.02 + 0.2 * f64::from(n) / f64::from(low_rounds), 4, Event::Round)
+        }));
+        rounds.push(round(10.3, 25, Event::Round));
+        min_rtt_probes(&rounds, 1000.0)
+    };
+    assert_eq!((probes(5), probes(2)), (1, 0), "slow start is as low as a probe for two rounds");
+}
+
+#[test]
+fn slow_link_delays_data_more_than_handshake() {
+    assert_eq!(hybla_starts(Some(1), 0.0524), Some(true), "ρ was below 2 in the handshake");
+    assert_eq!(hybla_starts(Some(10), 0.0524), Some(false));
+}
+
+#[test]
+fn scattered_differences_need_larger_margin() {
+    let errors = |values: [f64; 4]| {
+        let mut errors = Errors::default();
+        values.into_iter().for_each(|value| errors.add(value, 1.0));
+        errors
+    };
+    let best = errors([0.1, 0.9, 0.2, 0.6]);
+    // Both means are larger by 0.3.
+    let [consistent, scattered] = [[0.4, 1.2, 0.5, 0.9], [1.5, 0.1, 1.2, 0.2]].map(errors);
+    let margin = |other| margin([(&best, other); 2], 0.0, true);
+    assert!(margin(&consistent) < 0.3 && margin(&scattered) > 0.3);
 }

@@ -465,15 +465,13 @@ impl DirectionAnalysis {
         }
         if packet.len > 0 {
             self.sizes.add(packet.len, packet.flags);
-            let InitialFlight { bytes, segments, is_complete, echo, echoing } = &mut self.initial_flight;
+            let InitialFlight { bytes, segments, is_complete, echoing } = &mut self.initial_flight;
             if !*is_complete {
                 (*bytes, *segments) = (bytes.saturating_add(packet.len), segments.saturating_add(1));
             }
-            if let Some(timestamps) = packet.options.timestamps
-                && *echo.get_or_insert(timestamps.ecr) == timestamps.ecr
-            {
-                *echoing = echoing.saturating_add(1);
-            }
+            let echo = packet.options.timestamps.map(|timestamps| timestamps.ecr);
+            let echoes_syn = echo.is_some() && echo == context.peer_syn_tsval;
+            *echoing = echoing.saturating_add(echoes_syn.into());
         }
     }
 

@@ -74,6 +74,8 @@ pub(super) struct PacketContext {
     pub(super) sender_reply_delay: i64,
     /// Minimum round-trip time between the ends.
     pub(super) round_trip: Option<i64>,
+    /// The timestamp of the receiver's SYN, if the capture contains it.
+    pub(super) peer_syn_tsval: Option<u32>,
     /// Whether SACK was negotiated but the capture has shown no block so far. Either the capture cuts the
     /// blocks off, or the receiver has not needed any.
     pub(super) hides_sacks: bool,
@@ -169,10 +171,9 @@ struct InitialFlight {
     segments: u16,
     /// Whether the first ACK has arrived.
     is_complete: bool,
-    /// The timestamp of the peer's SYN, and the number of segments that echo it. The sender sent them before
-    /// it received an ACK, wherever the capture was made.
-    echo: Option<u32>,
-    echoing: u16,
+    /// The number of segments that echo the timestamp of the peer's SYN. The sender sent them before it
+    /// received an ACK, wherever the capture was made.
+    echoing: u8,
 }
 
 #[derive(Clone, Debug, Default)]

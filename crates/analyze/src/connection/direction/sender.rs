@@ -1,7 +1,7 @@
 //! Counts evidence of how a sender recovers from losses: its reaction to partial ACKs, timeouts and duplicate
 //! ACKs. Names its congestion control.
 
-use super::DirectionAnalysis;
+use super::{DirectionAnalysis, InitialFlight};
 use crate::connection::congestion::{Observed, identify};
 use crate::connection::findings::{AfterTimeout, CongestionControlFindings, Evidence, PartialAcks, RttOf};
 
@@ -78,8 +78,8 @@ impl DirectionAnalysis {
         if !is_visible {
             return CongestionControlFindings::default();
         }
-        let initial =
-            if flight_is_known { self.initial_flight.segments } else { self.initial_flight.echoing };
+        let InitialFlight { segments, echoing, .. } = self.initial_flight;
+        let initial = if flight_is_known { segments } else { echoing.into() };
         identify(&Observed {
             rounds: &round_trips.windows(),
             segment: self.path_segment(),

@@ -172,3 +172,21 @@ fn receiver_capture_agrees_with_sender_capture() {
         assert!((holes - 3..=holes).contains(&again[1].lost_before_capture), "{recipe}: {again:?}");
     }
 }
+
+#[test]
+fn receiver_capture_names_same_congestion_control() {
+    const FEW_LOSSES: &str = scenario!(
+        r#"rate = "4Mbit", delay = "20ms", queue = { packets = 20 }"#,
+        "kind = \"loss\"\ndown = { model = \"uniform\", per = \"0.3%\" }"
+    );
+    for recipe in ["sack", "sack+cubic"] {
+        let run = run(FEW_LOSSES, recipe, 8_000_000, 1);
+        let receiver = analyze(&run.receiver);
+        let [at_sender, at_receiver] = [&run.sender, &receiver].map(|ended| {
+            let found = &ended.findings.directions[0].sender.congestion_control;
+            (found.name, found.or.clone(), found.evidence.clone())
+        });
+        assert!(at_sender.0.is_some(), "{recipe}: {at_sender:?}");
+        assert_eq!((at_receiver.0, &at_receiver.1), (at_sender.0, &at_sender.1), "{at_receiver:?}");
+    }
+}

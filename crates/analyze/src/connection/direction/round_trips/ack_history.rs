@@ -94,6 +94,17 @@ mod tests {
     }
 
     #[test]
+    fn echoed_timestamp_selects_ack() {
+        let mut history = AckHistory::<32>::default();
+        for (at, tsval) in [(10, 1), (20, 2), (21, 2), (30, 3)] {
+            history.add(AckState { at, una: at as u64, tsval: Some(tsval), ..AckState::default() }, 0);
+        }
+        let found =
+            [(1, 99), (2, 20), (2, 21), (3, 0)].map(|(echo, time)| history.echoed(echo, time).unwrap().una);
+        assert_eq!(found, [10, 20, 21, 30]);
+    }
+
+    #[test]
     fn close_acks_share_an_entry() {
         let mut history = AckHistory::<32>::default();
         for at in 1..=28_000 {

@@ -29,6 +29,8 @@ use crate::connection::findings::{DelayFindings, Frames, RoundTripFindings, Toke
 const MIN_PACKETS: u32 = 12;
 /// Nanoseconds. If the sender answers faster, its ACKs take effect immediately.
 const MIN_LAG: i64 = 1_000_000;
+/// Nanoseconds by which a delay that is computed from timestamps may be too long.
+const MAX_TICK: i64 = 1_000_000;
 /// Nanoseconds within which a sender reacts to an ACK, including the jitter of the path.
 const PROMPT: i64 = 3_000_000;
 /// Nanoseconds without data after which the next packet needs an explanation.
@@ -167,6 +169,8 @@ pub(super) struct RoundTrips {
     unechoed: Option<(u32, i64)>,
     newest_tsval: Option<u32>,
     min_echo: i64,
+    /// The minimum without the delay of the data's packets.
+    min_echo_of_data: i64,
     /// Delays of the data's and of the ACKs' packets.
     one_way: [OneWayDelay; 2],
     /// A delayed ACK of a short segment: its time, and by how much it was delayed.
@@ -232,6 +236,7 @@ impl RoundTrips {
             unechoed: None,
             newest_tsval: None,
             min_echo: i64::MAX,
+            min_echo_of_data: i64::MAX,
             one_way: Default::default(),
             delayed_ack: None,
             last_sent: at,
@@ -281,6 +286,7 @@ impl RoundTrips {
             unechoed: self.unechoed,
             newest_tsval: self.newest_tsval,
             min_echo: self.min_echo,
+            min_echo_of_data: self.min_echo_of_data,
             one_way: [data.continued(at), acks.continued(at)],
             last_sent: self.last_sent,
             last_is_short: self.last_is_short,
@@ -317,8 +323,8 @@ impl RoundTrips {
     pub(super) fn windows(&self) -> Vec<congestion::Round> {
         let mut rounds = self.windows.rounds.clone();
         // The round trip of data may be longer than the handshake, because a slow link takes longer for data.
-        if self.acks > 0 && self.min_echo < i64::MAX {
-            let excess = (self.min_echo - self.assumed_rtt) / 1000;
+        if self.acks > 0 && self.min_echo_of_data < i64::MAX {
+            let excess = (self.min_echo_of_data - self.assumed_rtt) / 1000;
             for round in rounds.iter_mut().filter(|round| round.min_rtt > 0) {
                 for rtt in [&mut round.min_rtt, &mut round.mean_rtt, &mut round.max_rtt] {
                     *rtt = u32::try_from(i64::from(*rtt) + excess).unwrap_or(0);
@@ -410,7 +416,7 @@ impl RoundTrips {
         }
     }
 
-    fn echoed(&mut self, packet: &Packet, at: i64) {
+    fn echoed(&mut self, packet: &Packet, at: i64, delay: i64) {
         let Some(timestamps) = packet.options.timestamps else { return };
         if let Some((tsval, since)) = self.unechoed
             && timestamps.ecr.wrapping_sub(tsval) as i32 >= 0
@@ -418,6 +424,7 @@ impl RoundTrips {
             self.unechoed = None;
             self.round.echo = self.round.echo.min(at - since);
             self.min_echo = self.min_echo.min(at - since);
+            self.min_echo_of_data = self.min_echo_of_data.min(at - since).min(at - since - delay + MAX_TICK);
         }
     }
 

@@ -143,12 +143,6 @@ impl DirectionAnalysis {
                 round_trips.assumed_rtt = context.round_trip.unwrap_or(0);
             }
             let rtt = round_trips.assumed_rtt + waited;
-            if std::env::var("DBG").is_ok() && acks < 12 {
-                eprintln!(
-                    "ack {acks} at {at} assumed {} delay {} last_sent {} rtt {rtt}",
-                    round_trips.assumed_rtt, round_trips.last_delay, round_trips.last_sent
-                );
-            } // LAB
             let (state, lag) =
                 (AckState { at, una, sacked, tsval, acks, rtt, edge }, context.sender_reply_delay);
             round_trips.history.get_or_insert_default().add(state, lag);
@@ -220,8 +214,8 @@ impl RoundTrips {
     /// Records what a packet with data shows by itself. Returns its one-way delay above the minimum.
     fn observe_packet(&mut self, context: &PacketContext, packet: &Packet, sent: &Sent) -> i64 {
         self.last_is_pushed = packet.flags.contains(Flags::PSH);
-        self.echoed(packet, context.at);
         let delay = self.add_one_way(0, packet, context.at).unwrap_or(0);
+        self.echoed(packet, context.at, delay);
         let before = std::mem::replace(&mut self.last_delay, delay);
         if sent.range.start > sent.sent_before {
             self.gap_delay = before.max(delay);
@@ -248,8 +242,11 @@ impl RoundTrips {
         let mut window = live_flight;
         if context.sender_reply_delay >= MIN_LAG {
             let known = self.known_behind_queue(context, packet, delay);
+            if sent.range.start > sent.sent_before {
+                self.windows.missing(sent.sent_before, sent.range.start);
+            }
             if known.acks > self.known.acks {
-                self.windows.acked(known.una - self.known.una, known.acks - self.known.acks);
+                self.windows.acked(known.una.saturating_sub(self.known.una), known.acks - self.known.acks);
                 self.windows.add_rtt(known.rtt);
                 self.known = known;
             }

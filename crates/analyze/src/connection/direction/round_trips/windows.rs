@@ -58,6 +58,7 @@ impl Windows {
                 (self.recover, self.previous_flight) = (None, 0);
                 if let Some(loss) = self.rounds.last_mut() {
                     loss.max_rtt = loss.max_rtt.max(to_micros(self.current.max_rtt));
+                    loss.min_rtt = loss.min_rtt.min(to_micros(self.current.min_rtt));
                 }
                 self.current = Current::new(at, max);
             }
@@ -97,6 +98,12 @@ impl Windows {
         }
     }
 
+    /// Records that data between two offsets has not arrived in order. If the first data after a loss was lost, the
+    /// sender had sent it before it detected the loss.
+    pub(super) fn missing(&mut self, from: u64, to: u64) {
+        self.recover = self.recover.map(|recover| if recover == from { to } else { recover });
+    }
+
     pub(super) fn timed_out(&mut self, at: i64, max: u64) {
         if !self.after_timeout {
             self.push(at, Event::Timeout, self.current.flight);
@@ -132,4 +139,40 @@ impl Windows {
 
 fn to_micros(ns: i64) -> u32 {
     u32::try_from(ns / 1000).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: i64 = 20_000_000;
+
+    #[test]
+    fn missing_data_after_loss_belongs_to_recovery() {
+        let losses = |is_missing: bool| {
+            let mut windows = Windows::new(0, 0);
+            windows.sent(30);
+            windows.lost(RTT, 30);
+            if is_missing {
+                windows.missing(30, 40);
+            }
+            windows.advanced(2 * RTT, 35, 60);
+            windows.sent(20);
+            windows.lost(2 * RTT, 60);
+            windows.rounds.iter().filter(|round| round.event == Event::Loss).count()
+        };
+        assert_eq!((losses(false), losses(true)), (2, 1));
+    }
+
+    #[test]
+    fn loss_includes_rtts_of_recovery() {
+        let mut windows = Windows::new(0, 0);
+        windows.add_rtt(RTT);
+        windows.lost(RTT, 30);
+        windows.add_rtt(3 * RTT);
+        windows.add_rtt(RTT / 2);
+        windows.advanced(2 * RTT, 30, 60);
+        let loss = &windows.rounds[0];
+        assert_eq!((loss.min_rtt, loss.mean_rtt, loss.max_rtt), (10_000, 20_000, 60_000));
+    }
 }
