@@ -1,6 +1,6 @@
 //! Chooses the names from the errors of the replay and from certain signs.
 
-use super::replay::{Candidate, Errors, MAX_ERROR, Replay};
+use super::replay::{Candidate, Errors, HORIZON, MAX_ERROR, Replay};
 use super::signs::{hybla_starts, min_rtt_probes};
 use super::{Observed, models};
 use crate::connection::findings::{Confidence, CongestionControl, CongestionControlFindings};
@@ -27,6 +27,8 @@ const MIN_MARGIN_WITHOUT_LOSSES: f64 = 0.3;
 const MIN_ERROR_MARGIN: f64 = 0.04;
 /// The standard deviations by which such a difference exceeds its scatter.
 const DEVIATIONS: f64 = 2.0;
+/// The sum of such differences that counts even if they scatter: some errors of one model are very large.
+const MIN_EVIDENCE: f64 = 6.0;
 /// Maximum number of names to choose from.
 const MAX_NAMES: usize = 3;
 /// The amount by which Hybla's small initial window reduces its error.
@@ -49,7 +51,7 @@ pub(in crate::connection) fn identify(observed: &Observed<'_>) -> CongestionCont
         return CongestionControlFindings::default();
     }
     let segment = f64::from(observed.segment.max(1));
-    let replay = Replay::run(observed.rounds, segment);
+    let replay = Replay::run(observed, segment);
     let scores = scores(&replay, observed);
     let best = scores.first().map_or(MAX_ERROR, |best| best.error);
     let probes = min_rtt_probes(observed.rounds, segment);
@@ -121,18 +123,23 @@ impl Score<'_> {
     /// Returns by how much the error of `other` exceeds this one, in units of the smallest excess that counts.
     fn lead_over(&self, other: &Self, has_losses: bool) -> f64 {
         let [one, another] = [self, other].map(|score| score.candidate);
-        let pairs = [(&one.growth, &another.growth), (&one.reduction, &another.reduction)];
-        let margin = margin(pairs, self.mean, has_losses);
-        ((other.mean - self.mean) / margin).min((other.error - self.error) / MIN_ERROR_MARGIN)
+        let pairs =
+            [(&one.growth, &another.growth, HORIZON as f64), (&one.reduction, &another.reduction, 1.0)];
+        let excess = other.mean - self.mean;
+        lead(pairs, excess, self.mean, has_losses).min((other.error - self.error) / MIN_ERROR_MARGIN)
     }
 }
 
-/// Returns the smallest difference of two mean errors that counts. Models are inexact, and few samples scatter.
-pub(super) fn margin(pairs: [(&Errors, &Errors); 2], mean: f64, has_losses: bool) -> f64 {
-    let variance: f64 = pairs.iter().map(|(one, other)| one.variance(other)).sum();
+/// Returns by how much the mean error of a model exceeds the best one, in units of the smallest excess that counts.
+/// Models are inexact, and few samples scatter. Each pair has the errors of the best model and of the other one, and
+/// the weight of an error.
+pub(super) fn lead(pairs: [(&Errors, &Errors, f64); 2], excess: f64, best: f64, has_losses: bool) -> f64 {
+    let variance: f64 = pairs.iter().map(|(one, other, _)| one.variance(other)).sum();
+    let evidence: f64 = pairs.iter().map(|(one, other, weight)| one.evidence(other, *weight)).sum();
     // Without losses, only the growth is known.
-    let least = if has_losses { MIN_MARGIN } else { MIN_MARGIN_WITHOUT_LOSSES };
-    least + 0.1 * mean.max(0.0) + DEVIATIONS * variance.sqrt() / 2.0
+    let least = if has_losses { MIN_MARGIN } else { MIN_MARGIN_WITHOUT_LOSSES } + 0.1 * best.max(0.0);
+    let by_scatter = excess / (least + DEVIATIONS * variance.sqrt() / 2.0);
+    by_scatter.max((excess / least).min(evidence / MIN_EVIDENCE))
 }
 
 /// Returns the candidates that predict the rounds best.

@@ -49,6 +49,8 @@ pub(super) struct Observed<'a> {
     /// Bytes per segment.
     pub(super) segment: u32,
     pub(super) initial_segments: Option<u64>,
+    /// The minimum RTT of the connection in microseconds, which may be shorter than in the rounds.
+    pub(super) base_rtt: Option<u32>,
     pub(super) syn_is_ecn_capable: bool,
 }
 

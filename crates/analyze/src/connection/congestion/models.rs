@@ -66,6 +66,10 @@ pub(super) struct Path {
 }
 
 impl Path {
+    pub(super) fn new(base_rtt: f64) -> Self {
+        Self { base_rtt, ..Self::default() }
+    }
+
     /// Adds a round trip.
     pub(super) fn observe(&mut self, round: &Measured) {
         let rtts = [self.last.min_rtt, self.last.mean_rtt];

@@ -1,7 +1,7 @@
 //! Replays each model on the rounds, and measures the errors of their predictions.
 
 use super::models::{MODELS, Model, Path, State};
-use super::{Event, Measured, Round};
+use super::{Event, Measured, Observed};
 use crate::connection::findings::CongestionControl;
 
 /// Minimum window in segments before a reduction. The reduction of a smaller window is too coarse.
@@ -9,9 +9,9 @@ const MIN_WINDOW: f64 = 8.0;
 /// The same minimum for a fall without a loss.
 const MIN_FALLING_WINDOW: f64 = 5.0;
 /// Number of rounds over which growth is predicted at once.
-const HORIZON: usize = 10;
+pub(super) const HORIZON: usize = 10;
 /// Minimum number of rounds between losses that show growth.
-const MIN_ROUNDS: usize = 4;
+const MIN_ROUNDS: usize = 3;
 /// The alternative state is used if the ratio of its error to the error of the current state is below this.
 const CLEARLY_BETTER: f64 = 0.6;
 /// Upper bound of a single error.
@@ -39,8 +39,17 @@ impl Errors {
         self.0.push([value.min(MAX_ERROR), weight]);
     }
 
+    pub(super) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     fn sum(&self) -> f64 {
         self.0.iter().map(|[value, weight]| value * weight).sum()
+    }
+
+    /// Returns by how much the sum of the errors is smaller than that of `other`, in units of full weight.
+    pub(super) fn evidence(&self, other: &Self, full_weight: f64) -> f64 {
+        (other.sum() - self.sum()) / full_weight
     }
 
     fn weight(&self) -> f64 {
@@ -109,7 +118,7 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Replays all rounds. `segment` is in bytes.
-    pub(super) fn run(rounds: &[Round], segment: f64) -> Self {
+    pub(super) fn run(observed: &Observed<'_>, segment: f64) -> Self {
         let candidate = |model| Candidate {
             model,
             state: State::default(),
@@ -119,7 +128,7 @@ impl Replay {
         };
         let mut replay = Self {
             candidates: MODELS.iter().map(candidate).collect(),
-            path: Path::default(),
+            path: Path::new(f64::from(observed.base_rtt.unwrap_or(0)) / 1e6),
             losses: 0,
             growth_rounds: 0,
             grown: 0.0,
@@ -133,7 +142,7 @@ impl Replay {
             kept: Errors::default(),
             previous: None,
         };
-        for round in rounds {
+        for round in observed.rounds {
             let measured = Measured::new(round, segment);
             match round.event {
                 Event::Round => replay.round(&measured),
@@ -265,7 +274,7 @@ impl Candidate {
             }
         }
         self.state = best.0;
-        self.growth.0.extend(best.1.0);
+        self.growth.extend(best.1);
     }
 
     /// Returns the state and the errors after an epoch.

@@ -1,7 +1,7 @@
 //! The rounds of senders of Linux 6.1 and 7.2 over emulated links: 10 to 40 s of each congestion control. The
 //! links had 7 Mbit/s, 40 ms and a queue of 2.6 bandwidth-delay products (NV: 19 Mbit/s, 60 ms and 1.8).
 
-use super::decision::margin;
+use super::decision::lead;
 use super::replay::Errors;
 use super::signs::{hybla_starts, min_rtt_probes};
 use super::*;
@@ -45,6 +45,7 @@ fn identify_text(text: &str, scale: u32) -> CongestionControlFindings {
         rounds: &rounds,
         segment,
         initial_segments: Some(initial),
+        base_rtt: None,
         syn_is_ecn_capable: false,
     })
 }
@@ -111,8 +112,13 @@ fn other_windows_have_no_certain_name() {
 
 #[test]
 fn ecn_capable_syn_is_dctcp() {
-    let found =
-        identify(&Observed { rounds: &[], segment: 1448, initial_segments: None, syn_is_ecn_capable: true });
+    let found = identify(&Observed {
+        rounds: &[],
+        segment: 1448,
+        initial_segments: None,
+        base_rtt: None,
+        syn_is_ecn_capable: true,
+    });
     assert_eq!((found.name, found.confidence), (Some(Name::Dctcp), Confidence::High));
 }
 
@@ -169,6 +175,13 @@ fn scattered_differences_need_larger_margin() {
     let best = errors([0.1, 0.9, 0.2, 0.6]);
     // Both means are larger by 0.3.
     let [consistent, scattered] = [[0.4, 1.2, 0.5, 0.9], [1.5, 0.1, 1.2, 0.2]].map(errors);
-    let margin = |other| margin([(&best, other); 2], 0.0, true);
-    assert!(margin(&consistent) < 0.3 && margin(&scattered) > 0.3);
+    let lead = |other| lead([(&best, other, 1.0); 2], 0.3, 0.0, true);
+    assert!(lead(&consistent) > 1.0 && lead(&scattered) < 1.0);
+    let many = |errors: &Errors| {
+        let mut many = Errors::default();
+        (0..4).for_each(|_| many.extend(errors.clone()));
+        many
+    };
+    let lead_of_many = super::decision::lead([(&many(&best), &many(&scattered), 1.0); 2], 0.3, 0.0, true);
+    assert!(lead_of_many > 1.0);
 }

@@ -70,20 +70,29 @@ impl DirectionAnalysis {
         flight_is_known: bool,
     ) -> CongestionControlFindings {
         let Some(round_trips) = &self.round_trips else { return CongestionControlFindings::default() };
-        let is_visible = match rtt_of {
-            RttOf::RoundTrip => flight_is_known,
-            RttOf::ReceiverDelay => round_trips.has_delays(),
-            RttOf::PartOfRoundTrip | RttOf::Unknown => false,
+        let (is_visible, base_rtt) = match rtt_of {
+            RttOf::RoundTrip => (flight_is_known, self.rtt.min()),
+            RttOf::ReceiverDelay => {
+                (round_trips.has_delays(), round_trips.base_rtt_behind_link(self.path_segment()))
+            }
+            RttOf::PartOfRoundTrip | RttOf::Unknown => (false, None),
         };
         if !is_visible {
             return CongestionControlFindings::default();
         }
+        // If the first segment was lost, duplicate ACKs precede the first ACK for new data.
         let InitialFlight { segments, echoing, .. } = self.initial_flight;
-        let initial = if flight_is_known { segments } else { echoing.into() };
+        let initial = match u16::from(echoing) {
+            0 if !flight_is_known => 0,
+            0 => segments,
+            echoing if flight_is_known => echoing.min(segments),
+            echoing => echoing,
+        };
         identify(&Observed {
             rounds: &round_trips.windows(),
             segment: self.path_segment(),
             initial_segments: (self.numbering.syn_seen && initial > 0).then_some(initial.into()),
+            base_rtt: base_rtt.and_then(|ns| u32::try_from(ns / 1000).ok()),
             syn_is_ecn_capable: self.syn_is_ecn_capable,
         })
     }

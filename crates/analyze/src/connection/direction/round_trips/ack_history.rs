@@ -11,13 +11,13 @@ pub(super) struct AckState {
     pub(super) at: i64,
     pub(super) una: u64,
     /// The bytes above `una` that are SACKed.
-    pub(super) sacked: u64,
-    /// The receiver's timestamp, which the sender echoes.
-    pub(super) tsval: Option<u32>,
+    pub(super) sacked: u32,
+    /// The receiver's timestamp, which the sender echoes, or 0.
+    pub(super) tsval: u32,
     /// The number of ACKs so far.
     pub(super) acks: u32,
-    /// The round-trip time in nanoseconds that the sender measures with this ACK.
-    pub(super) rtt: i64,
+    /// The round-trip time in microseconds that the sender measures with this ACK.
+    pub(super) rtt: u32,
     /// The right edge of the receiver's window. `None` if its scale is unknown.
     pub(super) edge: Option<u64>,
 }
@@ -54,9 +54,9 @@ impl<const ENTRIES: usize> AckHistory<ENTRIES> {
     /// Returns the newest ACK that the sender had received when it echoed this timestamp. `time` chooses from
     /// the ACKs with the same timestamp.
     pub(super) fn echoed(&mut self, echo: u32, time: i64) -> Option<AckState> {
-        self.effective_while(|effective, ack| match ack.tsval.map(|tsval| echo.wrapping_sub(tsval) as i32) {
-            Some(0) => ack.at <= time || effective.is_none_or(|known| known.tsval != ack.tsval),
-            later => later.is_none_or(|later| later > 0),
+        self.effective_while(|effective, ack| match echo.wrapping_sub(ack.tsval) as i32 {
+            0 => ack.at <= time || effective.is_none_or(|known| known.tsval != ack.tsval),
+            later => later > 0,
         })
     }
 
@@ -97,7 +97,7 @@ mod tests {
     fn echoed_timestamp_selects_ack() {
         let mut history = AckHistory::<32>::default();
         for (at, tsval) in [(10, 1), (20, 2), (21, 2), (30, 3)] {
-            history.add(AckState { at, una: at as u64, tsval: Some(tsval), ..AckState::default() }, 0);
+            history.add(AckState { at, una: at as u64, tsval, ..AckState::default() }, 0);
         }
         let found =
             [(1, 99), (2, 20), (2, 21), (3, 0)].map(|(echo, time)| history.echoed(echo, time).unwrap().una);

@@ -334,6 +334,12 @@ impl RoundTrips {
         rounds
     }
 
+    /// Returns the RTT in nanoseconds of a segment that does not wait in a queue, for a sender far away.
+    pub(super) fn base_rtt_behind_link(&self, segment: u32) -> Option<i64> {
+        let rate = self.trains.rate(0.5)?;
+        (self.acks > 0).then(|| self.assumed_rtt + (f64::from(segment) * 8e9 / rate) as i64)
+    }
+
     /// Returns whether timestamps show the queueing delay of the data.
     pub(super) fn has_delays(&self) -> bool {
         self.one_way[0].is_known()

@@ -121,7 +121,7 @@ impl DirectionAnalysis {
         }
         let (share, base_rtt) = (self.sender_share(context), self.rtt.min().unwrap_or(0));
         let (una, max, segment) = (self.una(), self.flight.max, self.path_segment());
-        let sacked = self.flight.sacked_bytes();
+        let sacked = u32::try_from(self.flight.sacked_bytes()).unwrap_or(u32::MAX);
         let edge = self.window.edge().filter(|_| self.window.scale != Scale::Unknown);
         let in_recovery = self.recovery != Recovery::None || self.dupacks > 0;
         let Some(round_trips) = self.round_trips.as_mut() else { return };
@@ -136,13 +136,13 @@ impl DirectionAnalysis {
         if context.sender_reply_delay >= MIN_LAG {
             round_trips.acks += 1;
             let acks = round_trips.acks;
-            let tsval = packet.options.timestamps.map(|timestamps| timestamps.val);
+            let tsval = packet.options.timestamps.map_or(0, |timestamps| timestamps.val);
             // The receiver may have delayed the ACK.
             let waited = round_trips.last_delay + (at - round_trips.last_sent);
             if acks == 1 {
                 round_trips.assumed_rtt = context.round_trip.unwrap_or(0);
             }
-            let rtt = round_trips.assumed_rtt + waited;
+            let rtt = u32::try_from((round_trips.assumed_rtt + waited) / 1000).unwrap_or(u32::MAX);
             let (state, lag) =
                 (AckState { at, una, sacked, tsval, acks, rtt, edge }, context.sender_reply_delay);
             round_trips.history.get_or_insert_default().add(state, lag);
@@ -247,11 +247,12 @@ impl RoundTrips {
             }
             if known.acks > self.known.acks {
                 self.windows.acked(known.una.saturating_sub(self.known.una), known.acks - self.known.acks);
-                self.windows.add_rtt(known.rtt);
+                self.windows.add_rtt(i64::from(known.rtt) * 1000);
                 self.known = known;
             }
             self.windows.advanced(context.at, known.una, sent.sent_before);
-            window = u32::try_from(max.saturating_sub(known.una + known.sacked)).unwrap_or(u32::MAX);
+            window =
+                u32::try_from(max.saturating_sub(known.una + u64::from(known.sacked))).unwrap_or(u32::MAX);
         }
         self.windows.sent(window);
     }
