@@ -11,6 +11,8 @@ const MAX_BEST_ERROR: f64 = 0.8;
 const MAX_WORST_ERROR: f64 = 1.05;
 /// The largest error of such a model if there are only one or two losses.
 const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
+/// The largest mean error of the reductions without a loss that CDG can have. TCP-LP halves the window without a loss.
+const MAX_ERROR_OF_FALLS: f64 = 1.5;
 /// BBR is possible only if all models have at least this error.
 const MIN_ERROR_OF_OTHERS: f64 = 1.0;
 /// BBR is possible only if the mean window after a loss is at least this fraction of the window before.
@@ -90,13 +92,14 @@ fn named(names: &[CongestionControl], confidence: Confidence, evidence: String) 
 /// Returns the errors of the candidates, the smallest first.
 fn scores<'a>(replay: &'a Replay, observed: &Observed<'_>) -> Vec<Score<'a>> {
     let mut scores = Vec::new();
+    let has_falls_of_cdg = replay.falls.mean().is_some_and(|error| error <= MAX_ERROR_OF_FALLS);
     for candidate in &replay.candidates {
         let name = candidate.model.name;
         let Some(growth) = candidate.growth.mean() else { continue };
         let reduction = candidate.reduction.mean().unwrap_or(growth);
         let bonus = match hybla_starts(observed.initial_segments, replay.path.base_rtt) {
             Some(false) if name == CongestionControl::Hybla => continue,
-            _ if name == CongestionControl::Cdg && replay.falls == 0 => continue,
+            _ if name == CongestionControl::Cdg && !has_falls_of_cdg => continue,
             Some(true) if name == CongestionControl::Hybla => HYBLA_BONUS,
             _ => 0.0,
         };

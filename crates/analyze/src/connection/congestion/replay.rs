@@ -16,8 +16,9 @@ const MIN_ROUNDS: usize = 3;
 const CLEARLY_BETTER: f64 = 0.6;
 /// Upper bound of a single error.
 pub(super) const MAX_ERROR: f64 = 4.0;
-/// The variance of a mean of one or two errors.
-const FEW_VARIANCE: f64 = 0.1;
+/// The variance of a mean of one or two errors, which may be exceptions, and without any error.
+const FEW_VARIANCE: f64 = 4.0;
+const NO_VARIANCE: f64 = 0.1;
 /// Growth per round that indicates slow start, if the window exceeds `INITIAL_WINDOW`.
 const SLOW_START_GROWTH: f64 = 1.25;
 const INITIAL_WINDOW: f64 = 10.5;
@@ -69,7 +70,7 @@ impl Errors {
         }
         let count = self.0.len() as f64;
         if count < 3.0 {
-            return FEW_VARIANCE;
+            return if count > 0.0 { FEW_VARIANCE } else { NO_VARIANCE };
         }
         let differences = || self.0.iter().zip(&other.0).map(|(one, other)| [one[0] - other[0], one[1]]);
         let weight = self.weight();
@@ -101,8 +102,8 @@ pub(super) struct Replay {
     pub(super) growth_rounds: u32,
     /// Growth of the window in these rounds, in segments.
     pub(super) grown: f64,
-    /// Reductions without a loss.
-    pub(super) falls: u32,
+    /// The errors of CDG's prediction of the reductions without a loss.
+    pub(super) falls: Errors,
     /// The window after a loss, as a fraction of the window before it.
     pub(super) kept: Errors,
     epoch: Epoch,
@@ -138,7 +139,7 @@ impl Replay {
             is_slow_start: true,
             is_first_loss: true,
             is_first_epoch: true,
-            falls: 0,
+            falls: Errors::default(),
             kept: Errors::default(),
             previous: None,
         };
@@ -231,7 +232,9 @@ impl Replay {
             self.grown += epoch[epoch.len() - 1].0.window - epoch[0].0.window;
         }
         let falls = falls(&epoch);
-        self.falls += falls.len() as u32;
+        for (from, to) in &falls {
+            self.falls.add(fall_error(epoch[*from].0.window, epoch[*to].0.window), 1.0);
+        }
         for candidate in &mut self.candidates {
             let own: &[_] = if candidate.model.name == CongestionControl::Cdg { &falls } else { &[] };
             candidate.grow(&epoch, own);
@@ -286,9 +289,8 @@ impl Candidate {
         for (index, (round, path)) in epoch.iter().enumerate().skip(1) {
             if let Some(fall) = falls.iter().find(|fall| (fall.0 + 1..=fall.1).contains(&index)) {
                 if index == fall.1 {
-                    let ratio = round.window / epoch[fall.0].0.window;
-                    let tolerance = 0.05 + 0.5 / round.window;
-                    errors.add((ratio - CDG_FALL).abs() / tolerance, (fall.1 - fall.0) as f64);
+                    let error = fall_error(epoch[fall.0].0.window, round.window);
+                    errors.add(error, (fall.1 - fall.0) as f64);
                     (from, window) = (index, round.window);
                 }
                 continue;
@@ -319,6 +321,11 @@ impl Candidate {
         }
         (state, errors)
     }
+}
+
+/// Returns the error of CDG's prediction of a reduction without a loss.
+fn fall_error(before: f64, after: f64) -> f64 {
+    (after / before - CDG_FALL).abs() / (0.05 + 0.5 / after)
 }
 
 /// Returns the first and last rounds of reductions without a loss, which take at most two rounds.

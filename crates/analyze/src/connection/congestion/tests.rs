@@ -185,3 +185,26 @@ fn scattered_differences_need_larger_margin() {
     let lead_of_many = super::decision::lead([(&many(&best), &many(&scattered), 1.0); 2], 0.3, 0.0, true);
     assert!(lead_of_many > 1.0);
 }
+
+#[test]
+fn one_loss_does_not_exclude_model() {
+    let errors = |values: &[f64]| {
+        let mut errors = Errors::default();
+        values.iter().for_each(|value| errors.add(*value, 1.0));
+        errors
+    };
+    let growth = errors(&[0.1; 20]);
+    let lead = |losses: usize| {
+        let [best, other] = [0.2, 3.9].map(|error| errors(&vec![error; losses]));
+        lead([(&growth, &growth, 1.0), (&best, &other, 1.0)], 1.85, 0.15, true)
+    };
+    assert!(lead(1) < 1.0 && lead(3) > 1.0);
+}
+
+/// A link with 2.6 Mbit/s, 61 ms and a queue of 1.5 bandwidth-delay products.
+#[test]
+fn halving_without_loss_is_not_cdg() {
+    let found = identify_text(include_str!("rounds/losses/lp.txt"), 100);
+    let mut names = found.name.into_iter().chain(found.or);
+    assert!(names.all(|name| name == Name::Reno), "{:?}", found.evidence);
+}
