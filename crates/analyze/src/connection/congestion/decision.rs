@@ -11,7 +11,8 @@ const MAX_BEST_ERROR: f64 = 0.8;
 const MAX_WORST_ERROR: f64 = 1.05;
 /// The largest error of such a model if there are only one or two losses.
 const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
-/// The largest mean error of the reductions without a loss that CDG can have. TCP-LP halves the window without a loss.
+/// The largest mean error of the reductions without a loss that CDG can have. TCP-LP halves the window
+/// without a loss.
 const MAX_ERROR_OF_FALLS: f64 = 1.5;
 /// BBR is possible only if all models have at least this error.
 const MIN_ERROR_OF_OTHERS: f64 = 1.0;
@@ -123,7 +124,8 @@ impl Score<'_> {
         self.candidate.model.name
     }
 
-    /// Returns by how much the error of `other` exceeds this one, in units of the smallest excess that counts.
+    /// Returns by how much the error of `other` exceeds this one, in units of the smallest excess that
+    /// counts.
     fn lead_over(&self, other: &Self, has_losses: bool) -> f64 {
         let [one, another] = [self, other].map(|score| score.candidate);
         let pairs =
@@ -133,9 +135,9 @@ impl Score<'_> {
     }
 }
 
-/// Returns by how much the mean error of a model exceeds the best one, in units of the smallest excess that counts.
-/// Models are inexact, and few samples scatter. Each pair has the errors of the best model and of the other one, and
-/// the weight of an error.
+/// Returns by how much the mean error of a model exceeds the best one, in units of the smallest excess that
+/// counts. Models are inexact, and few samples scatter. Each pair has the errors of the best model and of the
+/// other one, and the weight of an error.
 pub(super) fn lead(pairs: [(&Errors, &Errors, f64); 2], excess: f64, best: f64, has_losses: bool) -> f64 {
     let variance: f64 = pairs.iter().map(|(one, other, _)| one.variance(other)).sum();
     let evidence: f64 = pairs.iter().map(|(one, other, weight)| one.evidence(other, *weight)).sum();

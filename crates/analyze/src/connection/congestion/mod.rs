@@ -33,10 +33,9 @@ pub(super) struct Round {
     /// The maximum flight in bytes.
     pub(super) flight: u32,
     pub(super) acked: u32,
-    /// 0 if unknown.
+    /// 0 if unknown. Before a loss, the minimum and the maximum include the recovery.
     pub(super) min_rtt: u32,
     pub(super) mean_rtt: u32,
-    /// Before a loss, this includes the recovery.
     pub(super) max_rtt: u32,
     pub(super) acks: u16,
     pub(super) event: Event,

@@ -12,8 +12,8 @@ const BIC_LOW_WINDOW: f64 = 14.0;
 const BIC_MAX_INCREMENT: f64 = 16.0;
 /// Steps in which the growth of a round trip is computed.
 const BIC_STEPS: u32 = 4;
-/// Illinois compares with the longest queueing delay that it has measured, which includes delays in the sender. This
-/// is the factor between two assumptions about that delay.
+/// Illinois compares with the longest queueing delay that it has measured, which includes delays in the
+/// sender. This is the factor between two assumptions about that delay.
 const ILLINOIS_EXCESS: f64 = 1.3;
 const ILLINOIS_MIN_WINDOW: f64 = 15.0;
 const VEGAS: [f64; 2] = [2.0, 4.0];
@@ -373,8 +373,8 @@ fn hybla(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     (2.0 * rho * rho / window).floor() / 128.0 * round.acks
 }
 
-/// Liu, Başar and Srikant 2008. `a` is α, and `b` the queueing delay as a share of the longest one. `c` counts the
-/// round trips with a short queue since there was a longer one, from 1.
+/// Liu, Başar and Srikant 2008. `a` is α, and `b` the queueing delay as a share of the longest one. `c`
+/// counts the round trips with a short queue since there was a longer one, from 1.
 fn illinois_learn(state: &mut State, path: &Path, window: f64) {
     if window < ILLINOIS_MIN_WINDOW {
         (state.a, state.b) = (1.0, 1.0);
@@ -525,8 +525,8 @@ struct Nv {
     may_grow: bool,
 }
 
-/// TCP-NV (Linux). It measures the minimum RTT again every five seconds. Such a minimum can include TCP-NV's own
-/// queue, so the window rises slowly.
+/// TCP-NV (Linux). It measures the minimum RTT again every five seconds. Such a minimum can include TCP-NV's
+/// own queue, so the window rises slowly.
 fn nv_learn(state: &mut State, path: &Path, window: f64) {
     let (nv, round) = (&mut state.nv, &path.last);
     nv.samples += round.acks;

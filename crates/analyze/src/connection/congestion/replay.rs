@@ -48,7 +48,7 @@ impl Errors {
         self.0.iter().map(|[value, weight]| value * weight).sum()
     }
 
-    /// Returns by how much the sum of the errors is smaller than that of `other`, in units of full weight.
+    /// Returns the sum of the errors of `other` minus the sum of these errors, in units of full weight.
     pub(super) fn evidence(&self, other: &Self, full_weight: f64) -> f64 {
         (other.sum() - self.sum()) / full_weight
     }

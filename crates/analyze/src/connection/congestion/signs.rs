@@ -17,7 +17,8 @@ const MIN_ROUNDS_AFTER_LOSS: u32 = 3;
 const PROBE_END: u32 = 4;
 /// Hybla's reference RTT in seconds.
 const HYBLA_RTT: f64 = 0.025;
-/// Minimum and maximum ratio of the first RTT to the minimum RTT. On a slow link, a SYN takes less time than data.
+/// Minimum and maximum ratio of the first RTT to the minimum RTT. On a slow link, a SYN takes less time than
+/// data.
 const MIN_FIRST_RTT: f64 = 0.8;
 const FIRST_RTT: f64 = 1.1;
 /// Seconds (RFC 6298 §2.1).
@@ -33,8 +34,8 @@ enum Probe {
     Over(u32),
 }
 
-/// Counts the times that the flight falls to four segments, stays there, and rises again at once. A loss may have
-/// reduced it only if it stays there for several rounds: in slow start it would have grown.
+/// Counts the times that the flight falls to four segments, stays there, and rises again at once. A loss may
+/// have reduced it only if it stays there for several rounds: in slow start it would have grown.
 pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
     let mut found = 0;
     let mut last = f64::NEG_INFINITY;
@@ -84,8 +85,8 @@ pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
 pub(super) fn hybla_starts(initial_segments: Option<u64>, rtt: f64) -> Option<bool> {
     let initial = initial_segments? as f64;
     let expected = |rtt: f64| (rtt / HYBLA_RTT).floor().max(1.0);
-    // The RTT of the handshake differs from the minimum of the data, and includes the timeout of a retransmitted
-    // SYN.
+    // The RTT of the handshake differs from the minimum of the data, and includes the timeout of a
+    // retransmitted SYN.
     let starts_after =
         |rtt: f64| (expected(rtt * MIN_FIRST_RTT)..=expected(rtt * FIRST_RTT)).contains(&initial);
     (expected(rtt) < 10.0).then_some(starts_after(rtt) || starts_after(rtt + SYN_TIMEOUT))

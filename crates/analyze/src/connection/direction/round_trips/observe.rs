@@ -265,8 +265,8 @@ impl RoundTrips {
         self.frames.window_full.add(frame);
     }
 
-    /// Returns what the sender knew from ACKs when it sent this packet, which then waited in a queue before the
-    /// capture point.
+    /// Returns what the sender knew from ACKs when it sent this packet, which then waited in a queue before
+    /// the capture point.
     fn known_behind_queue(&mut self, context: &PacketContext, packet: &Packet, delay: i64) -> AckState {
         self.max_delay = self.max_delay.max(delay);
         let time = context.at - context.sender_reply_delay - delay;

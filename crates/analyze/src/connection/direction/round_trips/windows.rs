@@ -98,8 +98,8 @@ impl Windows {
         }
     }
 
-    /// Records that data between two offsets has not arrived in order. If the first data after a loss was lost, the
-    /// sender had sent it before it detected the loss.
+    /// Records that data between two offsets has not arrived in order. If the first data after a loss was
+    /// lost, the sender had sent it before it detected the loss.
     pub(super) fn missing(&mut self, from: u64, to: u64) {
         self.recover = self.recover.map(|recover| if recover == from { to } else { recover });
     }
