@@ -31,7 +31,7 @@ impl DirectionAnalysis {
         }
         let history = round_trips.history.as_mut();
         let known = history.and_then(|history| history.at(context.at - context.sender_reply_delay));
-        known.unwrap_or(AckState { una: round_trips.first_byte, ..AckState::default() })
+        known.unwrap_or_else(|| AckState { una: round_trips.first_byte, ..AckState::default() })
     }
 
     /// Processes a packet with data that was just added to the flight.
@@ -275,7 +275,7 @@ impl RoundTrips {
             Some(timestamps) => history.echoed(timestamps.ecr, time),
             None => history.at(time),
         });
-        known.unwrap_or(AckState { una: self.first_byte, ..AckState::default() })
+        known.unwrap_or_else(|| AckState { una: self.first_byte, ..AckState::default() })
     }
 
     /// Returns whether a sender far away was cut off: its data stopped within a message, and a pause of the
