@@ -145,19 +145,20 @@ fn kernel_sees_acks_in_bunches() {
 
 #[test]
 fn kernel_ends_slow_start_early() {
-    // Wide enough that the queue alone ends slow start late.
-    let [without, with] = ["0%", "10%"].map(|bler| {
+    // With a round-trip time of 127 ms, HyStart tolerates 16 ms of delay, which a busy machine rarely causes. HARQ adds
+    // 25 ms.
+    let [without, with] = ["0%", "30%"].map(|bler| {
         let settings = format!(
-            "radio.down.prb=24 radio.both.harq.round_trip=20ms radio.both.harq.processes=32 \
-             radio.up.grant.sr_period=off radio.both.harq.bler.bler={bler}"
+            "wire.both.delay=60ms radio.down.prb=12 radio.both.harq.round_trip=25ms \
+             radio.both.harq.processes=32 radio.up.grant.sr_period=off radio.both.harq.bler.bler={bler}"
         );
-        let transfers = run(&["linux:cubic"], 5, "600ms", &settings);
+        let transfers = run(&["linux:cubic"], 3, "1s", &settings);
         let mut windows: Vec<_> =
             transfers.iter().map(|one| one.hystart_window.unwrap_or(u64::MAX / 4)).collect();
         windows.sort_unstable();
         windows[windows.len() / 2]
     });
-    assert!(3 * with < 2 * without, "medians: slow start ends at {without} and {with} segments");
+    assert!(2 * with < without, "medians: slow start ends at {without} and {with} segments");
 }
 
 #[test]
