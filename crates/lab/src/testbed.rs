@@ -73,9 +73,9 @@ pub struct ExtraFiles {
     pub radio: bool,
 }
 
-/// Time that `airlink` may take to exit. The kernel removes network namespaces one at a time for all
-/// programs, which takes many seconds on a busy machine.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time that `airlink`, a sender or a receiver may take to exit. The kernel removes network namespaces and
+/// devices one at a time for all programs, which takes many seconds on a busy machine.
+pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time in which an exit of `airlink` may explain another error.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_millis(300);
 const POLL: Duration = Duration::from_millis(10);

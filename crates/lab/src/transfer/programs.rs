@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::plan::Transfer;
 use super::reading::end_of;
 use crate::LabError;
 use crate::agent::Received;
 use crate::counters::{Counters, growth};
-use crate::testbed::{PathSide, Running, Testbed, Tools, last_line};
+use crate::testbed::{EXIT_TIMEOUT, PathSide, Running, Testbed, Tools, last_line};
 use crate::workload::Stream;
-
-/// Time that the other program of a connection may take to notice the end.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs the transfer. Returns the received data of each receiver whose output the agent reads.
 pub(super) fn send(
@@ -91,10 +88,13 @@ fn wait_for_programs(
             let late = running.iter().find(|(_, _, until)| *until == next).map_or(0, |(_, index, _)| *index);
             let of_connection: Vec<_> = running.iter().filter(|(_, index, _)| *index == late).collect();
             let why = match of_connection.as_slice() {
-                [(program, ..)] if *program == pairs[late].receiver => {
-                    "the receiver did not notice the end of the transfer".to_owned()
+                [(program, ..)] => {
+                    let (late, other) = match *program == pairs[late].receiver {
+                        true => ("receiver", "sender"),
+                        false => ("sender", "receiver"),
+                    };
+                    format!("the {late} did not exit after the {other}")
                 }
-                [_] => "the sender did not notice that the receiver ended".to_owned(),
                 _ => format!("not complete after {} s", plan.limit.as_secs()),
             };
             return Err(LabError::Transfer(format!("{}{why}", plan.prefix(&streams[late]))));
