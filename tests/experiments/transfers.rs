@@ -58,7 +58,7 @@ fn upload_crosses_uplink_with_every_sender() {
 #[test]
 fn simultaneous_directions_have_separate_goodputs() {
     let scratch = Scratch::new("both");
-    let options = ["--recipe", "sack", "--sender", "linux:reno", "--direction", "both", "--for", "2s"];
+    let options = ["--recipe", "sack", "--sender", "linux:reno", "--direction", "both", "--for", "3s"];
     let path = ["--set", "link.up.rate=1Mbit", "--runs", "1", "--jobs", "2"];
     let (run, report) = scratch.run_lab(&[&options[..], &path].concat());
     for (transfer, name) in transfers(&report).iter().zip(["sack", "linux-reno"]) {
@@ -73,9 +73,9 @@ fn simultaneous_directions_have_separate_goodputs() {
             // ACKs for the downward data wait in the uplink's queue.
             assert!((100.0..1000.0).contains(&up) && (50.0..4000.0).contains(&down), "down {down}, up {up}");
             // Both connections run at the same time, not one after the other.
-            let [first, second] =
-                [0, 1].map(|index| number(&connections(transfer)[index], "/capture/seconds"));
-            assert!(number(transfer, "/capture/seconds") < 0.8 * (first + second), "{transfer}");
+            for connection in connections(transfer) {
+                assert!(number(connection, "/bytes_together") > 0.0, "{transfer}");
+            }
         }
         for file in ["sender.jsonl", "sender-up.jsonl", "receiver-up.jsonl"] {
             assert!(scratch.0.join(format!("out/01-{name}")).join(file).is_file(), "{file}");
@@ -100,33 +100,45 @@ fn jain(shares: &[f64]) -> f64 {
 fn several_connections_have_one_goodput_and_fairness_index() {
     let scratch = Scratch::new("flows");
     let senders = ["--recipe", "newreno", "--sender", "linux:reno"];
-    let load = ["--flows", "3", "--bytes", "200k", "--runs", "2", "--jobs", "2"];
+    let load = ["--flows", "3", "--bytes", "400k", "--runs", "2", "--jobs", "2"];
     let (run, report) = scratch.run_lab(&[&senders[..], &load].concat());
+    let mut together_in = 0;
     for transfer in transfers(&report) {
         assert_exact(transfer);
         let connections = connections(transfer);
         let ports: Vec<_> =
             connections.iter().map(|connection| connection["port"].as_u64().unwrap()).collect();
-        assert_eq!((ports, &transfer["bytes"]), (vec![9000, 9001, 9002], &600_000.into()));
+        assert_eq!((ports, &transfer["bytes"]), (vec![9000, 9001, 9002], &1_200_000.into()));
         // The goodput of all bytes in the whole time, not the mean of three goodputs.
-        let goodput = 600_000.0 * 8.0 / number(transfer, "/capture/seconds") / 1e3;
+        let goodput = 1_200_000.0 * 8.0 / number(transfer, "/capture/seconds") / 1e3;
         assert!((number(transfer, "/kbit_per_s") - goodput).abs() < 1e-6 * goodput, "{transfer}");
+        // On a busy machine, one may end before another begins.
+        if transfer["together"]["fairness"].is_null() {
+            continue;
+        }
+        together_in += 1;
         let together: Vec<_> =
             connections.iter().map(|connection| number(connection, "/bytes_together")).collect();
         let fairness = number(transfer, "/together/fairness");
         assert!((fairness - jain(&together)).abs() < 1e-9, "{transfer}");
         assert!((1.0 / 3.0..=1.0).contains(&fairness), "{fairness}");
     }
+    assert!(together_in > 0, "{report}");
     for row in rows(&report) {
         // Three connections over one path are one run, not three. A run that a busy machine disturbs does not
         // count. A row without valid runs lacks a mean.
         let counted = row["counted"].as_u64().unwrap();
         assert!(counted <= 2, "{row}");
-        for mean in [&row["kbit_per_s"], &row["fairness"]] {
-            assert_eq!(mean["samples"].as_u64().unwrap_or(0), counted, "{row}");
-        }
+        let samples = |mean: &str| row[mean]["samples"].as_u64().unwrap_or(0);
+        assert_eq!(samples("kbit_per_s"), counted, "{row}");
+        let is_counted = |transfer: &&Value| {
+            transfer["sender"] == row["sender"]
+                && transfer["invalid"].is_null()
+                && !transfer["together"]["fairness"].is_null()
+        };
+        assert_eq!(samples("fairness"), transfers(&report).iter().filter(is_counted).count() as u64, "{row}");
     }
-    if rows(&report).iter().all(|row| row["counted"] != 0) {
+    if rows(&report).iter().any(|row| !row["fairness"].is_null()) {
         assert!(row(&run, "newreno").0.contains("  Jain's index  "), "{}", run.stdout);
     }
     assert!(run.stdout.contains("in each of 3 connections"), "{}", run.stdout);
