@@ -48,7 +48,7 @@ struct Score<'a> {
 }
 
 /// Names the congestion control of a sender.
-pub(in crate::connection) fn identify(observed: &Observed<'_>) -> CongestionControlFindings {
+pub(in crate::connection) fn identify(observed: &Observed) -> CongestionControlFindings {
     let is_dctcp = observed.syn_is_ecn_capable;
     if observed.rounds.len() < MIN_ROUNDS as usize && !is_dctcp {
         return CongestionControlFindings::default();
@@ -57,7 +57,7 @@ pub(in crate::connection) fn identify(observed: &Observed<'_>) -> CongestionCont
     let replay = Replay::run(observed, segment);
     let scores = scores(&replay, observed);
     let best = scores.first().map_or(MAX_ERROR, |best| best.error);
-    let probes = min_rtt_probes(observed.rounds, segment);
+    let probes = min_rtt_probes(&observed.rounds, segment);
     let reduces = replay.losses >= 3 && replay.kept.mean().is_some_and(|kept| kept < MIN_KEPT_BY_BBR);
     if probes >= 2 && !(reduces && best <= MAX_BEST_ERROR)
         || probes == 1 && best >= MIN_ERROR_OF_OTHERS && !reduces
@@ -91,7 +91,7 @@ fn named(names: &[CongestionControl], confidence: Confidence, evidence: String) 
 }
 
 /// Returns the errors of the candidates, the smallest first.
-fn scores<'a>(replay: &'a Replay, observed: &Observed<'_>) -> Vec<Score<'a>> {
+fn scores<'a>(replay: &'a Replay, observed: &Observed) -> Vec<Score<'a>> {
     let mut scores = Vec::new();
     let has_falls_of_cdg = replay.falls.mean().is_some_and(|error| error <= MAX_ERROR_OF_FALLS);
     for candidate in &replay.candidates {

@@ -43,8 +43,8 @@ pub(super) struct Round {
 
 /// The evidence of the congestion control of a sender in a capture.
 #[derive(Clone, Debug)]
-pub(super) struct Observed<'a> {
-    pub(super) rounds: &'a [Round],
+pub(super) struct Observed {
+    pub(super) rounds: Vec<Round>,
     /// Bytes per segment.
     pub(super) segment: u32,
     pub(super) initial_segments: Option<u64>,

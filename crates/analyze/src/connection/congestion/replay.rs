@@ -119,7 +119,7 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Replays all rounds. `segment` is in bytes.
-    pub(super) fn run(observed: &Observed<'_>, segment: f64) -> Self {
+    pub(super) fn run(observed: &Observed, segment: f64) -> Self {
         let candidate = |model| Candidate {
             model,
             state: State::default(),
@@ -143,7 +143,7 @@ impl Replay {
             kept: Errors::default(),
             previous: None,
         };
-        for round in observed.rounds {
+        for round in &observed.rounds {
             let measured = Measured::new(round, segment);
             match round.event {
                 Event::Round => replay.round(&measured),

@@ -2,7 +2,7 @@
 //! links had 7 Mbit/s, 40 ms and a queue of 2.6 bandwidth-delay products (NV: 19 Mbit/s, 60 ms and 1.8).
 
 use super::decision::lead;
-use super::replay::Errors;
+use super::replay::{Errors, Replay};
 use super::signs::{hybla_starts, min_rtt_probes};
 use super::*;
 use crate::connection::findings::{Confidence, CongestionControl as Name, CongestionControlFindings};
@@ -42,7 +42,7 @@ fn identify_text(text: &str, scale: u32) -> CongestionControlFindings {
         round.flight = round.flight * scale / 100;
     }
     identify(&Observed {
-        rounds: &rounds,
+        rounds,
         segment,
         initial_segments: Some(initial),
         base_rtt: None,
@@ -113,7 +113,7 @@ fn other_windows_have_no_certain_name() {
 #[test]
 fn ecn_capable_syn_is_dctcp() {
     let found = identify(&Observed {
-        rounds: &[],
+        rounds: Vec::new(),
         segment: 1448,
         initial_segments: None,
         base_rtt: None,
@@ -206,4 +206,50 @@ fn halving_without_loss_is_not_cdg() {
     let found = identify_text(include_str!("rounds/losses/lp.txt"), 100);
     let mut names = found.name.into_iter().chain(found.or);
     assert!(names.all(|name| name == Name::Reno), "{:?}", found.evidence);
+}
+
+fn observed(rounds: Vec<Round>, base_rtt: Option<u32>) -> Observed {
+    Observed { rounds, segment: 1000, initial_segments: None, base_rtt, syn_is_ecn_capable: false }
+}
+
+#[test]
+fn minimum_rtt_includes_times_without_rounds() {
+    let base_rtt = |known: Option<u32>| {
+        let rounds = vec![round(1.0, 20, Event::Round), round(1.02, 21, Event::Round)];
+        Replay::run(&observed(rounds, known), 1000.0).path.base_rtt
+    };
+    assert_eq!((base_rtt(None), base_rtt(Some(15_000))), (0.02, 0.015));
+}
+
+/// H-TCP keeps 0.8 of the window if the queue is short, and then grows by 0.4 segments per round trip.
+#[test]
+fn htcp_grows_slower_after_small_reduction() {
+    let growth_error = |per_round: f64| {
+        let round = |number: u32, segments: f64, event| Round {
+            ended: number * 100_000,
+            lasted: 100_000,
+            flight: (segments * 1000.0) as u32,
+            acked: (segments * 1000.0) as u32,
+            acks: (segments / 2.0) as u16,
+            min_rtt: 100_000,
+            mean_rtt: 105_000,
+            max_rtt: 110_000,
+            event,
+        };
+        let mut rounds = Vec::new();
+        let mut number = 0;
+        for _ in 0..4 {
+            for grown in 0..10 {
+                number += 1;
+                rounds.push(round(number, 80.0 + per_round * f64::from(grown), Event::Round));
+            }
+            number += 1;
+            rounds.push(round(number, 100.0, Event::Loss));
+        }
+        let replay = Replay::run(&observed(rounds, None), 1000.0);
+        let htcp = replay.candidates.iter().find(|candidate| candidate.model.name == Name::HTcp);
+        htcp.unwrap().growth.mean().unwrap()
+    };
+    let [slow, fast] = [0.4, 1.0].map(growth_error);
+    assert!(slow < fast, "{slow} {fast}");
 }

@@ -63,13 +63,19 @@ impl SenderEvidence {
 }
 
 impl DirectionAnalysis {
-    /// Names the congestion control from a capture at the sender, or from one at the receiver with timestamps.
+    /// Names the congestion control.
     pub(super) fn congestion_control(
         &self,
         rtt_of: RttOf,
         flight_is_known: bool,
     ) -> CongestionControlFindings {
-        let Some(round_trips) = &self.round_trips else { return CongestionControlFindings::default() };
+        self.observed(rtt_of, flight_is_known).map(|observed| identify(&observed)).unwrap_or_default()
+    }
+
+    /// Returns what a capture at the sender, or one at the receiver with timestamps, shows of the congestion
+    /// control.
+    pub(in crate::connection) fn observed(&self, rtt_of: RttOf, flight_is_known: bool) -> Option<Observed> {
+        let round_trips = self.round_trips.as_ref()?;
         let (is_visible, base_rtt) = match rtt_of {
             RttOf::RoundTrip => (flight_is_known, self.rtt.min()),
             RttOf::ReceiverDelay => {
@@ -77,9 +83,6 @@ impl DirectionAnalysis {
             }
             RttOf::PartOfRoundTrip | RttOf::Unknown => (false, None),
         };
-        if !is_visible {
-            return CongestionControlFindings::default();
-        }
         // If the first segment was lost, duplicate ACKs precede the first ACK for new data.
         let InitialFlight { segments, echoing, .. } = self.initial_flight;
         let initial = match u16::from(echoing) {
@@ -88,8 +91,8 @@ impl DirectionAnalysis {
             echoing if flight_is_known => echoing.min(segments),
             echoing => echoing,
         };
-        identify(&Observed {
-            rounds: &round_trips.windows(),
+        is_visible.then(|| Observed {
+            rounds: round_trips.windows(),
             segment: self.path_segment(),
             initial_segments: (self.numbering.syn_seen && initial > 0).then_some(initial.into()),
             base_rtt: base_rtt.and_then(|ns| u32::try_from(ns / 1000).ok()),

@@ -1,6 +1,7 @@
 //! Evidence of a sender's congestion control and of a receiver's ACK frequency.
 
 use super::*;
+use crate::connection::congestion::Observed;
 
 const SEGMENT: u64 = 1000;
 
@@ -333,4 +334,84 @@ fn ack_for_queued_segment_is_not_delayed_ack() {
     d.ack(0.3, 2001);
     d.ack(0.4, 3001);
     assert_eq!(d.findings().acks.policy.delayed, 0);
+}
+
+/// A capture at the receiver of a sender with timestamps. The RTT of the sender is 100 ms.
+struct AtReceiver {
+    diagram: Diagram,
+    at: f64,
+    next: u64,
+    /// The timestamps that the next segments echo, the last one repeatedly.
+    echoes: Vec<u32>,
+}
+
+impl AtReceiver {
+    fn new() -> Self {
+        let mut diagram = Diagram { timestamps: true, ..Diagram::cut() };
+        diagram.syn(-0.1, Some(1460));
+        diagram.syn_ack(-0.1, Some(1460));
+        let echoes = vec![diagram.packets[1].options.timestamps.unwrap().val];
+        diagram.ack_of_a(0.0, 1);
+        Self { diagram, at: 0.0, next: 1, echoes }
+    }
+
+    /// Receives these segments, of which the path has lost the first one if `is_lost`. Acknowledges each.
+    fn round(&mut self, segments: u64, is_lost: bool) {
+        let begin = self.next;
+        let mut echoes = std::mem::take(&mut self.echoes).into_iter();
+        let mut echo = 0;
+        for segment in u64::from(is_lost)..segments {
+            let start = begin + segment * SEGMENT;
+            let at = self.at + segment as f64 * 0.001;
+            echo = echoes.next().unwrap_or(echo);
+            let data = self.diagram.data(at, start..start + SEGMENT);
+            data.options.timestamps.as_mut().unwrap().ecr = echo;
+            let ack = match is_lost {
+                true => self.diagram.sack(at + 1e-5, begin, &[begin + SEGMENT..start + SEGMENT]),
+                false => self.diagram.ack(at + 1e-5, start + SEGMENT),
+            };
+            self.echoes.push(ack.options.timestamps.unwrap().val);
+        }
+        self.at += 0.1;
+        self.next = begin + segments * SEGMENT;
+    }
+
+    fn retransmit(&mut self, start: u64) {
+        self.diagram.data(self.at, start..start + SEGMENT);
+        let end = self.next;
+        self.diagram.ack(self.at + 1e-5, end);
+    }
+
+    fn observed(&self) -> Observed {
+        let mut connection = Connection::new(&self.diagram.packets[0], Keep::Findings);
+        self.diagram.packets.iter().for_each(|packet| connection.process(packet));
+        connection.directions[0].observed(RttOf::ReceiverDelay, false).unwrap()
+    }
+}
+
+#[test]
+fn receiver_sees_the_round_trip_of_the_sender() {
+    let mut at_receiver = AtReceiver::new();
+    (0..8).for_each(|_| at_receiver.round(10, false));
+    let observed = at_receiver.observed();
+    assert_eq!(observed.initial_segments, Some(10), "these echo the timestamp of the SYN-ACK");
+    let rtts: Vec<_> = observed.rounds.iter().map(|round| (round.min_rtt, round.max_rtt)).collect();
+    assert!(rtts.len() >= 5);
+    assert!(rtts.iter().all(|(min, max)| (99_000..102_000).contains(min) && *max < 102_000), "{rtts:?}");
+}
+
+#[test]
+fn receiver_does_not_count_data_that_it_has_sacked() {
+    let mut at_receiver = AtReceiver::new();
+    (0..4).for_each(|_| at_receiver.round(10, false));
+    let lost = at_receiver.next;
+    at_receiver.round(10, true);
+    at_receiver.round(10, false);
+    at_receiver.retransmit(lost);
+    at_receiver.at += 0.1;
+    (0..4).for_each(|_| at_receiver.round(10, false));
+    // The evidence begins in the first of these rounds, without the ACKs before.
+    let rounds = at_receiver.observed().rounds;
+    let flights: Vec<_> = rounds.iter().skip(1).map(|round| round.flight).collect();
+    assert!(flights.iter().all(|flight| *flight <= 11_000), "{flights:?}");
 }
