@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, socket};
@@ -246,12 +246,16 @@ impl Interface {
     }
 }
 
+/// Time that the kernel may take to activate an IPv6 address. Its worker waits for a lock on all networks, and
+/// has needed more than ten seconds on a busy machine.
+const ACTIVATION_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Waits until an IPv6 address can be bound. The kernel activates a new address in a worker
-/// (`addrconf_dad_work`), even without duplicate address detection, and adds its route last. On a machine
-/// where other processes set up networks at the same time, this has taken more than a second.
+/// (`addrconf_dad_work`), even without duplicate address detection, and adds its route last.
 fn wait_until_local(addr: Ipv6Addr) -> io::Result<()> {
     let host_route = addr.octets().iter().map(|octet| format!("{octet:02x}")).collect::<String>() + " 80 ";
-    for _ in 0..10_000 {
+    let until = Instant::now() + ACTIVATION_TIMEOUT;
+    while Instant::now() < until {
         if fs::read_to_string("/proc/thread-self/net/ipv6_route")?
             .lines()
             .any(|line| line.starts_with(&host_route))
@@ -260,7 +264,7 @@ fn wait_until_local(addr: Ipv6Addr) -> io::Result<()> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel did not activate it within ten seconds"))
+    Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel did not activate it within a minute"))
 }
 
 fn control_v6() -> io::Result<OwnedFd> {

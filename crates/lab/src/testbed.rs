@@ -73,9 +73,9 @@ pub struct ExtraFiles {
     pub radio: bool,
 }
 
-/// Time that `airlink`, a sender or a receiver may take to exit. The kernel removes network namespaces and
-/// devices one at a time for all programs, which takes many seconds on a busy machine.
-pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time that `airlink` may take to start or exit, and a sender or receiver to exit. The kernel sets up and removes
+/// networks and devices one at a time for all programs, which takes many seconds on a busy machine.
+pub(crate) const NETWORK_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time in which an exit of `airlink` may explain another error.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_millis(300);
 const POLL: Duration = Duration::from_millis(10);
@@ -189,7 +189,7 @@ impl Testbed {
         // The exit of `airlink` takes long on a busy machine, because it first removes its devices and
         // namespaces.
         let gone = self.mobile.is_gone() || self.fixed.is_gone();
-        self.airlink.exit_reason_or(error, if gone { EXIT_TIMEOUT } else { EXPLANATION_TIMEOUT })
+        self.airlink.exit_reason_or(error, if gone { NETWORK_TIMEOUT } else { EXPLANATION_TIMEOUT })
     }
 
     pub(crate) fn side(&mut self, side: PathSide) -> &mut AgentHandle {
@@ -202,7 +202,7 @@ impl Testbed {
     /// Ends all programs, in an order that lets each one write its remaining output.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         self.close_pipes();
-        let until = Instant::now() + EXIT_TIMEOUT;
+        let until = Instant::now() + NETWORK_TIMEOUT;
         loop {
             match self.airlink.process.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
@@ -211,7 +211,7 @@ impl Testbed {
                 _ => break,
             }
         }
-        let seconds = EXIT_TIMEOUT.as_secs();
+        let seconds = NETWORK_TIMEOUT.as_secs();
         Err(LabError::Transfer(format!(
             "airlink was still running {seconds} s after the end of the transfer"
         )))
@@ -269,7 +269,7 @@ impl Airlink {
 
 impl Drop for Airlink {
     fn drop(&mut self) {
-        let until = Instant::now() + EXIT_TIMEOUT;
+        let until = Instant::now() + NETWORK_TIMEOUT;
         while Instant::now() < until {
             match self.process.try_wait() {
                 Ok(None) if is_stopped(self.process.id()) => break,

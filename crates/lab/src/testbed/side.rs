@@ -15,7 +15,7 @@ use airlink::packet::Direction;
 use airtcp_sim::sweep::setup::quoted;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-use super::{Airlink, EXIT_TIMEOUT, POLL, Tools, last_line};
+use super::{Airlink, NETWORK_TIMEOUT, POLL, Tools, last_line};
 use crate::LabError;
 use crate::agent::{Notice, Order, Output, Program, Received};
 use crate::counters::Counters;
@@ -213,7 +213,7 @@ impl AgentHandle {
     }
 
     pub(super) fn wait_until_ready(&mut self, airlink: &mut Airlink) -> Result<(), LabError> {
-        let until = Instant::now() + ORDER_TIMEOUT;
+        let until = Instant::now() + NETWORK_TIMEOUT;
         loop {
             match self.notices.recv_timeout(POLL) {
                 Ok(Notice::Ready { fixed, mobile, .. }) => {
@@ -226,7 +226,7 @@ impl AgentHandle {
                 Err(RecvTimeoutError::Timeout) if Instant::now() < until => airlink.check()?,
                 Err(_) => {
                     let silent = LabError::Transfer(format!("the {} side did not start", self.side.name()));
-                    return Err(airlink.exit_reason_or(silent, EXIT_TIMEOUT));
+                    return Err(airlink.exit_reason_or(silent, NETWORK_TIMEOUT));
                 }
             }
         }

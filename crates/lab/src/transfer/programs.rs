@@ -10,7 +10,7 @@ use super::reading::end_of;
 use crate::LabError;
 use crate::agent::Received;
 use crate::counters::{Counters, growth};
-use crate::testbed::{EXIT_TIMEOUT, PathSide, Running, Testbed, Tools, last_line};
+use crate::testbed::{NETWORK_TIMEOUT, PathSide, Running, Testbed, Tools, last_line};
 use crate::workload::Stream;
 
 /// Runs the transfer. Returns the received data of each receiver whose output the agent reads.
@@ -105,7 +105,7 @@ fn wait_for_programs(
         // A receiver that reads slowly may still have much to read when its sender ends.
         if plan.workload.read_rate.is_none() {
             for (_, _, deadline) in running.iter_mut().filter(|(_, other, _)| *other == index) {
-                *deadline = until.min(Instant::now() + EXIT_TIMEOUT);
+                *deadline = until.min(Instant::now() + NETWORK_TIMEOUT);
             }
         }
         let name = if program == pairs[index].sender { "sender" } else { "receiver" };
