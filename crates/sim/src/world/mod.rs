@@ -1,7 +1,7 @@
 //! Any number of flows between a fixed and a mobile side over one `airlink` path, in virtual time.
 //!
 //! Every sender writes a known stream, and every receiver verifies it; a wrong byte ends the run. If
-//! no flow is watched and no stage changes packets, only every eighth word is compared. The cost of
+//! nothing observes the run and no stage changes packets, only every eighth word is compared. The cost of
 //! an event does not depend on the number of flows, because only the flow of the
 //! arriving packet is processed. All events are determined by the [`WorldConfig`].
 
@@ -268,6 +268,7 @@ impl World {
             let keeps_bytes = self.path.look_ahead(windows);
             self.is_unsummed =
                 keeps_bytes && self.listener.is_none() && self.taps.iter().all(Option::is_none);
+            self.buffers.in_samples = self.is_unsummed;
         }
         if !self.arrivals.is_empty() {
             if until < self.now {

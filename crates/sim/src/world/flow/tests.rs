@@ -95,3 +95,24 @@ fn unsent_data_buffer_stays_small() {
     }
     assert!(most <= 2 + MIN_WRITE_SEGMENTS + 2, "{most} segments");
 }
+
+#[test]
+fn only_unwatched_data_on_unchanging_path_is_compared_in_samples() {
+    let link = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"2Mbit\", delay = \"5ms\" }\n";
+    let corrupt = "[[stage]]\nkind = \"corrupt\"\ndown.chance = \"0.01%\"\n";
+    let compares_in_samples = |scenario: &str, watch| {
+        let mut world = World::new(WorldConfig {
+            scenario: Scenario::parse(scenario, "scenario").unwrap(),
+            seed: 1,
+            fixed: HostSpec::sender("newreno".parse().unwrap()),
+            mobile: HostSpec::receiver(),
+            flows: vec![Flow { watch, ..Flow::down(Length::Octets(50_000)) }],
+        })
+        .unwrap();
+        assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
+        world.buffers.in_samples
+    };
+    assert!(compares_in_samples(link, Watch::Results));
+    assert!(!compares_in_samples(link, Watch::Decisions));
+    assert!(!compares_in_samples(&format!("{link}{corrupt}"), Watch::Results));
+}
