@@ -56,6 +56,9 @@ fn chatty_server(namespace: &Namespace, more: &[&str]) -> (Child, BufReader<Chil
     (child, stdout)
 }
 
+/// The server waits two seconds for its reader. On a busy machine, the rest of the exit has taken eight more.
+const EXIT_LIMIT: Duration = Duration::from_secs(20);
+
 fn stop_and_wait(mut child: Child, signal: Signal) -> (Option<i32>, String, Duration) {
     let start = Instant::now();
     kill(Pid::from_raw(child.id() as i32), signal).unwrap();
@@ -80,7 +83,7 @@ fn stalled_stdout_reader_blocks_neither_connections_nor_exit() {
     thread::sleep(Duration::from_millis(500));
     let (code, stderr, took) = stop_and_wait(child, Signal::SIGTERM);
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(took < Duration::from_secs(9), "{took:?}");
+    assert!(took < EXIT_LIMIT, "{took:?}");
     let lines: Vec<Value> =
         reader.join().unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let gap: u64 = lines.iter().filter_map(|line| line["data"]["events"].as_u64()).sum();
@@ -102,7 +105,7 @@ fn blocked_stdout_delays_exit_only_briefly() {
     thread::sleep(Duration::from_secs(2));
     let (code, stderr, took) = stop_and_wait(child, Signal::SIGTERM);
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(took < Duration::from_secs(9), "{took:?}");
+    assert!(took < EXIT_LIMIT, "{took:?}");
     record(
         "the reader of stdout never resumes",
         "the server still exits",
