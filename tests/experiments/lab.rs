@@ -221,7 +221,10 @@ fn kernel_sender_retransmissions_in_captures_match_kernel_counters() {
         // The causes are compared only if no timer has expired: a tail loss probe can come as late as a
         // timeout, and looks like one.
         if kernel("TCPTimeouts") + kernel("TCPLossProbes") == 0 {
-            assert_eq!(captured("fast"), kernel("TCPFastRetrans"), "{name}: {resent}");
+            // A busy machine can delay RACK's timer. The retransmission then looks like one by timeout.
+            let late = captured("timeout");
+            assert!(late <= 1, "{name}: {resent}");
+            assert_eq!(captured("fast") + late, kernel("TCPFastRetrans"), "{name}: {resent}");
             fast += captured("fast");
         }
     }
