@@ -1,6 +1,6 @@
 //! Chooses the names from the errors of the replay and from certain signs.
 
-use super::replay::{Candidate, Errors, HORIZON, MAX_ERROR, Replay};
+use super::replay::{Candidate, MAX_ERROR, Replay};
 use super::signs::{hybla_starts, min_rtt_probes};
 use super::{Observed, models};
 use crate::connection::findings::{Confidence, CongestionControl, CongestionControlFindings};
@@ -20,18 +20,15 @@ const MIN_ERROR_OF_OTHERS: f64 = 1.0;
 const MIN_KEPT_BY_BBR: f64 = 0.65;
 /// A model is certain if its error is below this value and the errors of the others are far larger.
 const SMALL_ERROR: f64 = 0.5;
-/// Minimum number of rounds that show the growth, with several losses.
-const MIN_ROUNDS: u32 = 24;
+/// Minimum number of rounds.
+const MIN_ROUNDS: usize = 24;
 /// Minimum growth in segments that shows a congestion control without a loss.
 const MIN_GROWN: f64 = 10.0;
-/// The smallest differences of two mean errors that count, and of two errors with the handicaps.
-const MIN_MARGIN: f64 = 0.05;
-const MIN_MARGIN_WITHOUT_LOSSES: f64 = 0.3;
-const MIN_ERROR_MARGIN: f64 = 0.04;
-/// The standard deviations by which such a difference exceeds its scatter.
-const DEVIATIONS: f64 = 2.0;
-/// The sum of such differences that counts even if they scatter: some errors of one model are very large.
-const MIN_EVIDENCE: f64 = 6.0;
+/// Models whose errors differ by less than this are equally good: with several losses, with one or two, and
+/// without any.
+const MARGIN: f64 = 0.075;
+const MARGIN_WITH_FEW_LOSSES: f64 = 0.2;
+const MARGIN_WITHOUT_LOSSES: f64 = 0.3;
 /// Maximum number of names to choose from.
 const MAX_NAMES: usize = 3;
 /// The amount by which Hybla's small initial window reduces its error.
@@ -40,17 +37,16 @@ const HYBLA_BONUS: f64 = 0.4;
 /// The error of one candidate.
 struct Score<'a> {
     candidate: &'a Candidate,
-    /// The mean of the errors of the growth and of the reductions. `worst` is the larger of the two.
-    mean: f64,
-    worst: f64,
-    /// The mean, with the handicap of the model.
+    /// The mean of the errors of the growth and of the reductions, with the handicap of the model.
     error: f64,
+    /// The larger of the two errors.
+    worst: f64,
 }
 
 /// Names the congestion control of a sender.
 pub(in crate::connection) fn identify(observed: &Observed) -> CongestionControlFindings {
     let is_dctcp = observed.syn_is_ecn_capable;
-    if observed.rounds.len() < MIN_ROUNDS as usize && !is_dctcp {
+    if observed.rounds.len() < MIN_ROUNDS && !is_dctcp {
         return CongestionControlFindings::default();
     }
     let segment = f64::from(observed.segment.max(1));
@@ -104,9 +100,8 @@ fn scores<'a>(replay: &'a Replay, observed: &Observed) -> Vec<Score<'a>> {
             Some(true) if name == CongestionControl::Hybla => HYBLA_BONUS,
             _ => 0.0,
         };
-        let mean = (growth + reduction) / 2.0 - bonus;
-        let error = (mean + candidate.model.handicap).max(0.0);
-        scores.push(Score { candidate, mean, error, worst: growth.max(reduction) });
+        let error = ((growth + reduction) / 2.0 - bonus + candidate.model.handicap).max(0.0);
+        scores.push(Score { candidate, error, worst: growth.max(reduction) });
     }
     scores.sort_by(|a, b| a.error.total_cmp(&b.error));
     // Some have two models.
@@ -123,37 +118,16 @@ impl Score<'_> {
     fn name(&self) -> CongestionControl {
         self.candidate.model.name
     }
-
-    /// Returns by how much the error of `other` exceeds this one, in units of the smallest excess that
-    /// counts.
-    fn lead_over(&self, other: &Self, has_losses: bool) -> f64 {
-        let [one, another] = [self, other].map(|score| score.candidate);
-        let pairs =
-            [(&one.growth, &another.growth, HORIZON as f64), (&one.reduction, &another.reduction, 1.0)];
-        let excess = other.mean - self.mean;
-        lead(pairs, excess, self.mean, has_losses).min((other.error - self.error) / MIN_ERROR_MARGIN)
-    }
-}
-
-/// Returns by how much the mean error of a model exceeds the best one, in units of the smallest excess that
-/// counts. Models are inexact, and few samples scatter. Each pair has the errors of the best model and of the
-/// other one, and the weight of an error.
-pub(super) fn lead(pairs: [(&Errors, &Errors, f64); 2], excess: f64, best: f64, has_losses: bool) -> f64 {
-    let variance: f64 = pairs.iter().map(|(one, other, _)| one.variance(other)).sum();
-    let evidence: f64 = pairs.iter().map(|(one, other, weight)| one.evidence(other, *weight)).sum();
-    // Without losses, only the growth is known.
-    let least = if has_losses { MIN_MARGIN } else { MIN_MARGIN_WITHOUT_LOSSES } + 0.1 * best.max(0.0);
-    let by_scatter = excess / (least + DEVIATIONS * variance.sqrt() / 2.0);
-    by_scatter.max((excess / least).min(evidence / MIN_EVIDENCE))
 }
 
 /// Returns the candidates that predict the rounds best.
 fn by_replay(replay: &Replay, scores: &[Score<'_>]) -> CongestionControlFindings {
     let (losses, rounds) = (replay.losses, replay.growth_rounds);
-    let is_enough = rounds >= MIN_ROUNDS && losses >= 3
-        || rounds >= MIN_ROUNDS / 2 && losses >= 8
-        || rounds >= 40 && losses >= 1
-        || rounds >= 60;
+    let (is_enough, margin) = match losses {
+        0 => (rounds >= 60, MARGIN_WITHOUT_LOSSES),
+        1 | 2 => (rounds >= 40, MARGIN_WITH_FEW_LOSSES),
+        _ => (rounds >= 5 && rounds + 3 * losses >= 33, MARGIN),
+    };
     let second = scores.get(1).map_or(MAX_ERROR, |second| second.error);
     // One or two losses may be exceptions.
     let is_weak = (1..3).contains(&losses);
@@ -171,14 +145,12 @@ fn by_replay(replay: &Replay, scores: &[Score<'_>]) -> CongestionControlFindings
     if losses == 0 && replay.grown < MIN_GROWN && !keeps_queue {
         return CongestionControlFindings::default();
     }
-    let leads: Vec<_> =
-        scores[1..].iter().map(|other| (best.lead_over(other, losses > 0), other.name())).collect();
-    let near = leads.iter().filter(|(lead, _)| *lead < 1.0).map(|(_, name)| *name);
-    let names: Vec<_> = [best.name()].into_iter().chain(near).collect();
+    let near = |margin: f64| scores.iter().filter(move |score| score.error < best.error + margin);
+    let names: Vec<_> = near(margin).map(Score::name).collect();
     if names.len() > MAX_NAMES {
         return CongestionControlFindings::default();
     }
-    let is_clear = best.error <= SMALL_ERROR && leads.iter().all(|(lead, _)| *lead >= 2.0);
+    let is_clear = best.error <= SMALL_ERROR && near(best.error + 2.0 * margin).count() == 1;
     let mut evidence = format!(
         "{}; predicts {losses} losses and {rounds} round trips with a mean error of {:.2} tolerances",
         models::description(best.name()),

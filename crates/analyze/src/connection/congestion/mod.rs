@@ -50,6 +50,8 @@ pub(super) struct Observed {
     pub(super) initial_segments: Option<u64>,
     /// The minimum RTT of the connection in microseconds, which may be shorter than in the rounds.
     pub(super) base_rtt: Option<u32>,
+    /// The minimum for packets of any length, such as the handshake. A slow link takes longer for data.
+    pub(super) shortest_rtt: Option<u32>,
     pub(super) syn_is_ecn_capable: bool,
 }
 

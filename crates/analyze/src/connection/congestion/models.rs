@@ -66,8 +66,9 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn new(base_rtt: f64) -> Self {
-        Self { base_rtt, ..Self::default() }
+    /// `shortest_rtt` is the RTT of the handshake, or 0.
+    pub(super) fn new(base_rtt: f64, shortest_rtt: f64) -> Self {
+        Self { base_rtt, min_srtt: shortest_rtt, ..Self::default() }
     }
 
     /// Adds a round trip.
@@ -148,20 +149,20 @@ pub(super) const MODELS: &[Model] = &[
     model(CongestionControl::Reno, 0.0, nothing, reno, halve),
     model(CongestionControl::Reno, 0.0, nothing, reno_per_ack, halve),
     model(CongestionControl::Cubic, 0.0, nothing, cubic, cubic_loss),
-    model(CongestionControl::Cubic, 0.1, nothing, cubic_per_ack, cubic_loss),
-    model(CongestionControl::Bic, 0.1, nothing, bic, bic_loss),
-    model(CongestionControl::Cdg, 0.2, cdg_learn, reno, cdg_loss),
-    model(CongestionControl::HighSpeed, 0.05, nothing, highspeed, highspeed_loss),
-    model(CongestionControl::HTcp, 0.1, htcp_learn, htcp::<1>, htcp_loss::<1>),
-    model(CongestionControl::HTcp, 0.1, htcp_learn, htcp::<10>, htcp_loss::<10>),
-    model(CongestionControl::Hybla, 0.1, nothing, hybla, halve),
+    model(CongestionControl::Cubic, 0.07, nothing, cubic_per_ack, cubic_loss),
+    model(CongestionControl::Bic, 0.07, nothing, bic, bic_loss),
+    model(CongestionControl::Cdg, 0.14, cdg_learn, reno, cdg_loss),
+    model(CongestionControl::HighSpeed, 0.04, nothing, highspeed, highspeed_loss),
+    model(CongestionControl::HTcp, 0.07, htcp_learn, htcp::<1>, htcp_loss::<1>),
+    model(CongestionControl::HTcp, 0.07, htcp_learn, htcp::<10>, htcp_loss::<10>),
+    model(CongestionControl::Hybla, 0.07, nothing, hybla, halve),
     model(CongestionControl::Illinois, 0.0, illinois_learn, illinois, illinois_loss),
-    model(CongestionControl::Nv, 0.1, nv_learn, nv, nv_loss),
+    model(CongestionControl::Nv, 0.07, nv_learn, nv, nv_loss),
     model(CongestionControl::Scalable, 0.0, nothing, scalable, scalable_loss),
-    model(CongestionControl::Vegas, 0.1, vegas_learn, vegas, halve),
-    model(CongestionControl::Veno, 0.05, nothing, veno, veno_loss),
-    model(CongestionControl::Westwood, 0.1, nothing, reno, westwood_loss),
-    model(CongestionControl::Yeah, 0.1, yeah_learn, yeah, yeah_loss),
+    model(CongestionControl::Vegas, 0.07, vegas_learn, vegas, halve),
+    model(CongestionControl::Veno, 0.04, nothing, veno, veno_loss),
+    model(CongestionControl::Westwood, 0.07, nothing, reno, westwood_loss),
+    model(CongestionControl::Yeah, 0.07, yeah_learn, yeah, yeah_loss),
 ];
 
 const fn model(

@@ -9,16 +9,13 @@ const MIN_WINDOW: f64 = 8.0;
 /// The same minimum for a fall without a loss.
 const MIN_FALLING_WINDOW: f64 = 5.0;
 /// Number of rounds over which growth is predicted at once.
-pub(super) const HORIZON: usize = 10;
+const HORIZON: usize = 10;
 /// Minimum number of rounds between losses that show growth.
 const MIN_ROUNDS: usize = 3;
 /// The alternative state is used if the ratio of its error to the error of the current state is below this.
 const CLEARLY_BETTER: f64 = 0.6;
 /// Upper bound of a single error.
 pub(super) const MAX_ERROR: f64 = 4.0;
-/// The variance of a mean of one or two errors, which may be exceptions, and without any error.
-const FEW_VARIANCE: f64 = 4.0;
-const NO_VARIANCE: f64 = 0.1;
 /// Growth per round that indicates slow start, if the window exceeds `INITIAL_WINDOW`.
 const SLOW_START_GROWTH: f64 = 1.25;
 const INITIAL_WINDOW: f64 = 10.5;
@@ -48,35 +45,12 @@ impl Errors {
         self.0.iter().map(|[value, weight]| value * weight).sum()
     }
 
-    /// Returns the sum of the errors of `other` minus the sum of these errors, in units of full weight.
-    pub(super) fn evidence(&self, other: &Self, full_weight: f64) -> f64 {
-        (other.sum() - self.sum()) / full_weight
-    }
-
     fn weight(&self) -> f64 {
         self.0.iter().map(|[_, weight]| weight).sum()
     }
 
     pub(super) fn mean(&self) -> Option<f64> {
         (!self.0.is_empty()).then(|| self.sum() / self.weight())
-    }
-
-    /// Returns the variance of the mean, or of the mean difference to `other` if both have the same samples.
-    pub(super) fn variance(&self, other: &Self) -> f64 {
-        if self.0.len() != other.0.len() {
-            let none = Self(vec![[0.0, 1.0]; self.0.len()]);
-            let others_none = Self(vec![[0.0, 1.0]; other.0.len()]);
-            return self.variance(&none) + other.variance(&others_none);
-        }
-        let count = self.0.len() as f64;
-        if count < 3.0 {
-            return if count > 0.0 { FEW_VARIANCE } else { NO_VARIANCE };
-        }
-        let differences = || self.0.iter().zip(&other.0).map(|(one, other)| [one[0] - other[0], one[1]]);
-        let weight = self.weight();
-        let mean = differences().map(|[value, weight]| value * weight).sum::<f64>() / weight;
-        let squares = differences().map(|[value, weight]| (weight * (value - mean)).powi(2)).sum::<f64>();
-        squares / weight.powi(2) * count / (count - 1.0)
     }
 }
 
@@ -127,9 +101,10 @@ impl Replay {
             reduction: Errors::default(),
             predicted: [0.0; 2],
         };
+        let seconds = |micros: Option<u32>| f64::from(micros.unwrap_or(0)) / 1e6;
         let mut replay = Self {
             candidates: MODELS.iter().map(candidate).collect(),
-            path: Path::new(f64::from(observed.base_rtt.unwrap_or(0)) / 1e6),
+            path: Path::new(seconds(observed.base_rtt), seconds(observed.shortest_rtt)),
             losses: 0,
             growth_rounds: 0,
             grown: 0.0,

@@ -1,8 +1,7 @@
 //! The rounds of senders of Linux 6.1 and 7.2 over emulated links: 10 to 40 s of each congestion control. The
 //! links had 7 Mbit/s, 40 ms and a queue of 2.6 bandwidth-delay products (NV: 19 Mbit/s, 60 ms and 1.8).
 
-use super::decision::lead;
-use super::replay::{Errors, Replay};
+use super::replay::Replay;
 use super::signs::{hybla_starts, min_rtt_probes};
 use super::*;
 use crate::connection::findings::{Confidence, CongestionControl as Name, CongestionControlFindings};
@@ -46,6 +45,7 @@ fn identify_text(text: &str, scale: u32) -> CongestionControlFindings {
         segment,
         initial_segments: Some(initial),
         base_rtt: None,
+        shortest_rtt: None,
         syn_is_ecn_capable: false,
     })
 }
@@ -88,16 +88,21 @@ fn random_losses_leave_one_name() {
 
 #[test]
 fn names_the_congestion_controls_of_linux() {
-    let mut undetermined = Vec::new();
+    let (mut undetermined, mut ambiguous) = (Vec::new(), Vec::new());
     for (truth, text) in KERNELS {
         let found = identify_text(text, 100);
         let names: Vec<_> = found.name.into_iter().chain(found.or).collect();
         match names.as_slice() {
             [] => undetermined.push(truth),
-            names => assert!(names.contains(&truth), "{truth}: {names:?}, {:?}", found.evidence),
+            [name] => assert_eq!(*name, truth, "{:?}", found.evidence),
+            names => {
+                assert!(names.contains(&truth), "{truth}: {names:?}, {:?}", found.evidence);
+                ambiguous.push(names.to_vec());
+            }
         }
     }
     assert!(undetermined.len() <= 1, "{undetermined:?}");
+    assert!(ambiguous.len() <= 3, "{ambiguous:?}");
 }
 
 /// If each flight is increased by half, neither the growth nor the RTTs match any congestion control.
@@ -117,6 +122,7 @@ fn ecn_capable_syn_is_dctcp() {
         segment: 1448,
         initial_segments: None,
         base_rtt: None,
+        shortest_rtt: None,
         syn_is_ecn_capable: true,
     });
     assert_eq!((found.name, found.confidence), (Some(Name::Dctcp), Confidence::High));
@@ -165,41 +171,6 @@ fn slow_link_delays_data_more_than_handshake() {
     assert_eq!(hybla_starts(Some(10), 0.0524), Some(false));
 }
 
-#[test]
-fn scattered_differences_need_larger_margin() {
-    let errors = |values: [f64; 4]| {
-        let mut errors = Errors::default();
-        values.into_iter().for_each(|value| errors.add(value, 1.0));
-        errors
-    };
-    let best = errors([0.1, 0.9, 0.2, 0.6]);
-    // Both means are larger by 0.3.
-    let [consistent, scattered] = [[0.4, 1.2, 0.5, 0.9], [1.5, 0.1, 1.2, 0.2]].map(errors);
-    let lead = |best: &Errors, other: &Errors| lead([(best, other, 1.0); 2], 0.3, 0.0, true);
-    assert!(lead(&best, &consistent) > 1.0 && lead(&best, &scattered) < 1.0);
-    let [best, scattered] = [best, scattered].map(|errors| {
-        let mut many = Errors::default();
-        (0..4).for_each(|_| many.extend(errors.clone()));
-        many
-    });
-    assert!(lead(&best, &scattered) > 1.0);
-}
-
-#[test]
-fn one_loss_does_not_exclude_model() {
-    let errors = |values: &[f64]| {
-        let mut errors = Errors::default();
-        values.iter().for_each(|value| errors.add(*value, 1.0));
-        errors
-    };
-    let growth = errors(&[0.1; 20]);
-    let lead = |losses: usize| {
-        let [best, other] = [0.2, 3.9].map(|error| errors(&vec![error; losses]));
-        lead([(&growth, &growth, 1.0), (&best, &other, 1.0)], 1.85, 0.15, true)
-    };
-    assert!(lead(1) < 1.0 && lead(3) > 1.0);
-}
-
 /// A link with 2.6 Mbit/s, 61 ms and a queue of 1.5 bandwidth-delay products.
 #[test]
 fn halving_without_loss_is_not_cdg() {
@@ -209,7 +180,14 @@ fn halving_without_loss_is_not_cdg() {
 }
 
 fn observed(rounds: Vec<Round>, base_rtt: Option<u32>) -> Observed {
-    Observed { rounds, segment: 1000, initial_segments: None, base_rtt, syn_is_ecn_capable: false }
+    Observed {
+        rounds,
+        segment: 1000,
+        initial_segments: None,
+        base_rtt,
+        shortest_rtt: None,
+        syn_is_ecn_capable: false,
+    }
 }
 
 #[test]
@@ -219,6 +197,29 @@ fn minimum_rtt_includes_times_without_rounds() {
         Replay::run(&observed(rounds, known), 1000.0).path.base_rtt
     };
     assert_eq!((base_rtt(None), base_rtt(Some(15_000))), (0.02, 0.015));
+}
+
+/// ρ belongs to the minimum of the smoothed RTT, which begins with the handshake. At 26 ms, ρ is still 1.
+#[test]
+fn hybla_counts_round_trip_of_handshake() {
+    let growth_error = |shortest_rtt: Option<u32>| {
+        let mut rounds = Vec::new();
+        for epoch in 0..4 {
+            for grown in 0..20 {
+                let ended = 0.03 * f64::from(21 * epoch + grown);
+                let (rtt, segments) = (32_000, 20 + grown / 2);
+                let round = round(ended, segments, Event::Round);
+                let acks = segments as u16 / 2;
+                rounds.push(Round { min_rtt: rtt, mean_rtt: rtt, max_rtt: rtt, acks, ..round });
+            }
+            rounds.push(round(0.03 * f64::from(21 * epoch + 20), 30, Event::Loss));
+        }
+        let replay = Replay::run(&Observed { shortest_rtt, ..observed(rounds, None) }, 1000.0);
+        let hybla = replay.candidates.iter().find(|candidate| candidate.model.name == Name::Hybla);
+        hybla.unwrap().growth.mean().unwrap()
+    };
+    let [with, without] = [Some(26_000), None].map(growth_error);
+    assert!(with < 0.25 && without > 0.35, "{with} {without}");
 }
 
 /// H-TCP keeps 0.8 of the window if the queue is short, and then grows by 0.4 segments per round trip.

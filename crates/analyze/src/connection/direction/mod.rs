@@ -488,7 +488,7 @@ impl DirectionAnalysis {
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let shows_flight = flight_is_known || self.counts.data_packets == 0;
         let window = self.window_findings(shows_flight, mean_flight);
-        let sender = self.sender_findings(rtt_of, flight_is_known, peer_mss);
+        let sender = self.sender_findings(rtt_of, flight_is_known, peer_mss, base_rtt);
         let segment = self.path_segment();
         let round_trips = self.round_trips.take().map(|found| Box::new(found.findings(base_rtt, segment)));
         let anomalies = self.anomalies.into_inner();
@@ -558,9 +558,10 @@ impl DirectionAnalysis {
         rtt_of: RttOf,
         flight_is_known: bool,
         peer_mss: Option<u16>,
+        base_rtt: i64,
     ) -> SenderFindings {
         let path_segment = self.path_segment();
-        let congestion_control = self.congestion_control(rtt_of, flight_is_known);
+        let congestion_control = self.congestion_control(rtt_of, flight_is_known, base_rtt);
         let Anomalies { sender, congestion, .. } = &*self.anomalies.get_or_default();
         let initial = &self.initial_flight;
         let has_initial = self.numbering.syn_seen && initial.segments > 0 && flight_is_known;

@@ -68,13 +68,21 @@ impl DirectionAnalysis {
         &self,
         rtt_of: RttOf,
         flight_is_known: bool,
+        shortest_rtt: i64,
     ) -> CongestionControlFindings {
-        self.observed(rtt_of, flight_is_known).map(|observed| identify(&observed)).unwrap_or_default()
+        self.observed(rtt_of, flight_is_known, shortest_rtt)
+            .map(|observed| identify(&observed))
+            .unwrap_or_default()
     }
 
     /// Returns what a capture at the sender, or one at the receiver with timestamps, shows of the congestion
-    /// control.
-    pub(in crate::connection) fn observed(&self, rtt_of: RttOf, flight_is_known: bool) -> Option<Observed> {
+    /// control. `shortest_rtt` is the minimum for packets of any length, in nanoseconds.
+    pub(in crate::connection) fn observed(
+        &self,
+        rtt_of: RttOf,
+        flight_is_known: bool,
+        shortest_rtt: i64,
+    ) -> Option<Observed> {
         let round_trips = self.round_trips.as_ref()?;
         let (is_visible, base_rtt) = match rtt_of {
             RttOf::RoundTrip => (flight_is_known, self.rtt.min()),
@@ -96,6 +104,7 @@ impl DirectionAnalysis {
             segment: self.path_segment(),
             initial_segments: (self.numbering.syn_seen && initial > 0).then_some(initial.into()),
             base_rtt: base_rtt.and_then(|ns| u32::try_from(ns / 1000).ok()),
+            shortest_rtt: u32::try_from(shortest_rtt / 1000).ok().filter(|rtt| *rtt > 0),
             syn_is_ecn_capable: self.syn_is_ecn_capable,
         })
     }

@@ -385,7 +385,7 @@ impl AtReceiver {
     fn observed(&self) -> Observed {
         let mut connection = Connection::new(&self.diagram.packets[0], Keep::Findings);
         self.diagram.packets.iter().for_each(|packet| connection.process(packet));
-        connection.directions[0].observed(RttOf::ReceiverDelay, false).unwrap()
+        connection.directions[0].observed(RttOf::ReceiverDelay, false, 0).unwrap()
     }
 }
 
