@@ -336,6 +336,26 @@ fn ack_for_queued_segment_is_not_delayed_ack() {
     assert_eq!(d.findings().acks.policy.delayed, 0);
 }
 
+/// The capture seems to be far from the sender until the sender answers without delay.
+#[test]
+fn slow_answers_at_first_do_not_change_round_trips() {
+    let mut diagram = Diagram { timestamps: true, ..Diagram::cut() };
+    diagram.syn(-0.2, Some(1460));
+    diagram.syn_ack(-0.1, Some(1460));
+    diagram.ack_of_a(-0.098, 1);
+    let mut rounds = Rounds { diagram, at: 0.0, next: 1 };
+    for _ in 0..3 {
+        rounds.round(10);
+        rounds.at += 0.002;
+    }
+    (0..8).for_each(|_| rounds.round(10));
+    let mut connection = Connection::new(&rounds.diagram.packets[0], Keep::Findings);
+    rounds.diagram.packets.iter().for_each(|packet| connection.process(packet));
+    let observed = connection.directions[0].observed(RttOf::RoundTrip, true, 0).unwrap();
+    let rtts: Vec<_> = observed.rounds.iter().map(|round| round.min_rtt).filter(|rtt| *rtt > 0).collect();
+    assert!(rtts.len() >= 5 && rtts.iter().all(|rtt| (99_000..=102_000).contains(rtt)), "{rtts:?}");
+}
+
 /// A capture at the receiver of a sender with timestamps. The RTT of the sender is 100 ms.
 struct AtReceiver {
     diagram: Diagram,

@@ -160,7 +160,7 @@ pub(super) struct RoundTrips {
     /// The same ACKs, until they have passed the queue of the data.
     delayed_history: Option<Box<AckHistory<256>>>,
     windows: Windows,
-    /// The number of ACKs, and the newest one that a sender far away knows.
+    /// The number of ACKs to a sender far away, and the newest one that it knows.
     acks: u32,
     known: AckState,
     /// The minimum round-trip time of a sender far away, in nanoseconds, as the handshake has shown it.
@@ -315,6 +315,10 @@ impl RoundTrips {
     /// Adds the RTT that a sender at the capture point measures.
     pub(super) fn add_sender_rtt(&mut self, ns: i64, sender_reply_delay: i64) {
         if sender_reply_delay < MIN_LAG {
+            // The sender has answered slowly until now, which looked like a capture far away from it.
+            if std::mem::take(&mut self.acks) > 0 {
+                self.windows.forget_rtts();
+            }
             self.windows.add_rtt(ns);
         }
     }

@@ -86,6 +86,14 @@ impl Windows {
         current.rtts += 1;
     }
 
+    pub(super) fn forget_rtts(&mut self) {
+        for round in &mut self.rounds {
+            (round.min_rtt, round.mean_rtt, round.max_rtt) = (0, 0, 0);
+        }
+        let current = &mut self.current;
+        (current.min_rtt, current.max_rtt, current.rtt_sum, current.rtts) = (i64::MAX, 0, 0, 0);
+    }
+
     pub(super) fn limited(&mut self) {
         self.current.is_limited = true;
     }
