@@ -84,6 +84,7 @@ nightly: core
 	@sh interop/setup.sh long
 	@sh interop/need-root.sh 'make nightly'
 	@sh interop/cargo-tool.sh cargo-nextest target/tools
+	@sh interop/receivers/setup.sh uml-7
 	@echo "nightly: AIRTCP_SEED=$(SEED) repeats these cases"
 	$(CARGO) build --locked --profile long -p airtcp-cli -p airtcp-serve -p airlink
 	AIRTCP_TESTS=all AIRTCP_SEED=$(SEED) AIRTCP_PROGRAMS=$(TARGET)/long $(NEXTEST) --cargo-profile long --profile nightly \

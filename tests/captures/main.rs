@@ -2,6 +2,7 @@
 //! tools.
 
 mod analyze;
+mod congestion;
 mod pcaps;
 mod tools;
 mod wireshark;

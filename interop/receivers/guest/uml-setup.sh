@@ -26,7 +26,6 @@ mkdir -p "$destination/run"
 cp "$here/start" "$here/supervise" "$destination/"
 cp "$here/uml-boot" "$destination/boot"
 "$here/fetch.sh" bookworm "$destination/tools" busybox-static patchelf
-"$here/initramfs.sh" "$destination/tools/bin/busybox" "$destination/initramfs.gz"
 
 fetch_kernel() {
     "$here/fetch.sh" "$suite" "$destination/kernel" user-mode-linux libc6
@@ -42,6 +41,10 @@ fetch_kernel() {
             fail "user-mode Linux of Debian $suite does not run on this machine"
     fi
     package=$(awk '$1 == "user-mode-linux" { print $2 }' "$destination/kernel/versions")
+    # For senders. The kernel itself has only CUBIC and Reno.
+    modules=$(find "$destination/kernel" -name 'tcp_*.ko')
+    # shellcheck disable=SC2086 # a list of paths without spaces
+    "$here/initramfs.sh" "$destination/tools/bin/busybox" "$destination/initramfs.gz" $modules
     rm -rf "$destination/kernel"
     echo "Linux $release (user-mode-linux $package of Debian $suite)" >"$destination/version"
 }
