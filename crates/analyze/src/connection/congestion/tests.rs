@@ -88,21 +88,29 @@ fn random_losses_leave_one_name() {
 
 #[test]
 fn names_the_congestion_controls_of_linux() {
-    let (mut undetermined, mut ambiguous) = (Vec::new(), Vec::new());
+    let mut undetermined = Vec::new();
     for (truth, text) in KERNELS {
         let found = identify_text(text, 100);
         let names: Vec<_> = found.name.into_iter().chain(found.or).collect();
         match names.as_slice() {
             [] => undetermined.push(truth),
-            [name] => assert_eq!(*name, truth, "{:?}", found.evidence),
-            names => {
-                assert!(names.contains(&truth), "{truth}: {names:?}, {:?}", found.evidence);
-                ambiguous.push(names.to_vec());
-            }
+            names => assert!(names.contains(&truth), "{truth}: {names:?}, {:?}", found.evidence),
         }
     }
     assert!(undetermined.len() <= 1, "{undetermined:?}");
-    assert!(ambiguous.len() <= 3, "{ambiguous:?}");
+}
+
+/// The second-best model fits far worse, although its errors scatter.
+#[test]
+fn clear_difference_in_short_capture_leaves_one_name() {
+    for (truth, text) in
+        KERNELS.into_iter().filter(|(name, _)| [Name::Illinois, Name::Westwood].contains(name))
+    {
+        let count = text.lines().count() * 2 / 5;
+        let first: String = text.lines().take(count).flat_map(|line| [line, "\n"]).collect();
+        let found = identify_text(&first, 100);
+        assert_eq!((found.name, found.or.as_slice()), (Some(truth), &[][..]), "{:?}", found.evidence);
+    }
 }
 
 /// If each flight is increased by half, neither the growth nor the RTTs match any congestion control.
