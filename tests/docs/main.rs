@@ -10,6 +10,9 @@
 //! - `<!-- differs: REASON -->`: the commands run, and print something different each time;
 //! - `<!-- file: NAME -->`: the block is a file that exists when the commands run.
 //!
+//! `<!-- separate -->` in the line below the heading of a section makes the section a test of its own, with its own
+//! shell and directory. A page that takes longer than ten seconds is divided in this way.
+//!
 //! Options, targets and files in commands must exist, also in illustrations (`names`).
 
 mod markdown;
@@ -55,9 +58,15 @@ fn main() -> ExitCode {
         illustrations += page.illustrations().count();
         let (known, named) = (Arc::clone(&known), Arc::clone(&page));
         trials.push(Trial::test(format!("{name}: names"), move || names::check(&named, &known)));
-        if page.run().next().is_some() || !page.errors.is_empty() {
-            let nightly = NIGHTLY.contains(&name.as_str());
-            trials.push(Trial::test(name, move || play::play(&page)).with_ignored_flag(nightly));
+        let nightly = NIGHTLY.contains(&name.as_str());
+        for section in page.separate.clone() {
+            let page = Arc::clone(&page);
+            let title = format!("{name}: {section}");
+            let trial = Trial::test(title, move || play::play(&page, Some(&section)));
+            trials.push(trial.with_ignored_flag(nightly));
+        }
+        if page.run_in(None).next().is_some() || !page.errors.is_empty() {
+            trials.push(Trial::test(name, move || play::play(&page, None)).with_ignored_flag(nightly));
         }
     }
     let examples = Arc::clone(&known);

@@ -5,6 +5,8 @@
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) commands: Vec<Command>,
+    /// The headings of sections whose commands run separately.
+    pub(crate) separate: Vec<String>,
     /// Blocks that are files, with their names.
     pub(crate) files: Vec<(String, String)>,
     /// Code between backticks, with its line.
@@ -21,6 +23,8 @@ pub(crate) struct Command {
     /// The output that the page shows below it.
     pub(crate) shown: Vec<String>,
     pub(crate) role: Role,
+    /// The heading of its section, if the section runs separately.
+    pub(crate) section: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +37,9 @@ pub(crate) enum Role {
     Illustration,
 }
 
+/// The line below the heading of a section that needs no commands of other sections.
+const SEPARATE: &str = "<!-- separate -->";
+
 /// The permitted kinds of a fenced block.
 const KINDS: [&str; 8] = ["sh", "console", "text", "toml", "json", "rust", "c", "pkt"];
 
@@ -44,13 +51,18 @@ impl Page {
     pub(crate) fn read(text: &str) -> Self {
         let mut page = Self::default();
         let lines: Vec<&str> = text.lines().collect();
-        let (mut at, mut before) = (0, "");
+        let (mut at, mut before, mut section) = (0, "", None);
         while at < lines.len() {
             let line = lines[at];
+            if let Some(heading) = line.strip_prefix("## ") {
+                let is_separate = lines.get(at + 1) == Some(&SEPARATE);
+                section = is_separate.then(|| heading.to_owned());
+                page.separate.extend(section.clone());
+            }
             if let Some(kind) = line.trim_start().strip_prefix("```") {
                 let end = (at + 1..lines.len()).find(|end| lines[*end].trim_start() == "```");
                 let end = end.unwrap_or(lines.len());
-                page.block(kind.trim(), before, at + 1, &lines[at + 1..end]);
+                page.block(kind.trim(), before, section.as_deref(), at + 1, &lines[at + 1..end]);
                 (at, before) = (end + 1, "");
                 continue;
             }
@@ -73,12 +85,17 @@ impl Page {
         self.commands.iter().filter(|command| command.role != Role::Illustration)
     }
 
+    /// The commands of a separate section, or with `None` of all other sections.
+    pub(crate) fn run_in(&self, section: Option<&str>) -> impl Iterator<Item = &Command> {
+        self.run().filter(move |command| command.section.as_deref() == section)
+    }
+
     pub(crate) fn illustrations(&self) -> impl Iterator<Item = &Command> {
         self.commands.iter().filter(|command| command.role == Role::Illustration)
     }
 
     /// Reads a block. `fence` is the line of its fence, counted from 1.
-    fn block(&mut self, kind: &str, before: &str, fence: usize, lines: &[&str]) {
+    fn block(&mut self, kind: &str, before: &str, section: Option<&str>, fence: usize, lines: &[&str]) {
         let role = self.role(before, fence);
         let files = self.files.len();
         if let Some(name) = before.strip_prefix("<!-- file: ").and_then(|rest| rest.strip_suffix(" -->")) {
@@ -87,7 +104,7 @@ impl Page {
         match kind {
             // The contents of a file are not commands.
             "sh" if self.files.len() > files => {}
-            "sh" | "console" => self.commands(kind, &role, fence + 1, lines),
+            "sh" | "console" => self.commands(kind, &role, section, fence + 1, lines),
             _ if !KINDS.contains(&kind) => self
                 .errors
                 .push(format!("{fence}: unknown kind of block `{kind}`; use one of {}", KINDS.join(", "))),
@@ -104,7 +121,7 @@ impl Page {
     }
 
     /// Reads the commands of a block, and the output below them. `first` is the number of the first line.
-    fn commands(&mut self, kind: &str, role: &Role, first: usize, lines: &[&str]) {
+    fn commands(&mut self, kind: &str, role: &Role, section: Option<&str>, first: usize, lines: &[&str]) {
         let known = self.commands.len();
         let mut rest = lines.iter().enumerate();
         while let Some((index, line)) = rest.next() {
@@ -122,7 +139,14 @@ impl Page {
                 let Some((_, more)) = rest.next() else { break };
                 text = format!("{text}\n{more}");
             }
-            self.commands.push(Command { line: number, text, shown: Vec::new(), role: role.clone() });
+            let section = section.map(str::to_owned);
+            self.commands.push(Command {
+                line: number,
+                text,
+                shown: Vec::new(),
+                role: role.clone(),
+                section,
+            });
         }
     }
 
@@ -167,6 +191,10 @@ pub(crate) mod tests {
                 "markdown: illustrations without reason are rejected",
                 illustration_without_reason_is_rejected,
             ),
+            Trial::test(
+                "markdown: separate sections end at the next heading",
+                separate_section_ends_at_heading,
+            ),
             Trial::test("markdown: commands in text blocks are rejected", command_in_text_block_is_rejected),
         ]
     }
@@ -200,6 +228,21 @@ pub(crate) mod tests {
         }
         let page = Page::read("<!-- illustration: takes an hour -->\n```sh\nmake pairs\n```\n");
         assert!(page.errors.is_empty() && page.run().next().is_none() && page.illustrations().count() == 1);
+        Ok(())
+    }
+
+    fn separate_section_ends_at_heading() -> Result<(), Failed> {
+        let block = |command: &str| format!("```sh\n{command}\n```\n");
+        let page = Page::read(&format!(
+            "{}## Two\n<!-- separate -->\n\n{}### Still two\n{}## Three\n\n{}",
+            block("one"),
+            block("two"),
+            block("2"),
+            block("three")
+        ));
+        assert_eq!(page.separate, ["Two"]);
+        let of = |section| page.run_in(section).map(|command| &*command.text).collect::<Vec<_>>();
+        assert_eq!((of(None), of(Some("Two"))), (vec!["one", "three"], vec!["two", "2"]));
         Ok(())
     }
 

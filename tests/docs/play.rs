@@ -35,7 +35,8 @@ const ISOLATE: &str = "set -e
     mount -o remount,bind,ro \"$3\"
     exec bash \"$1\" \"$2\"";
 
-pub(crate) fn play(page: &Page) -> Result<(), Failed> {
+/// Runs a separate section of the page, or with `None` all other sections.
+pub(crate) fn play(page: &Page, section: Option<&str>) -> Result<(), Failed> {
     if !page.errors.is_empty() {
         return Err(page.errors.join("\n").into());
     }
@@ -46,12 +47,12 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
     let results = checkout.0.with_extension("results");
     fs::create_dir(&results)?;
     let script = results.join("script");
-    fs::write(&script, script_of(page))?;
+    fs::write(&script, script_of(page, section))?;
     for (name, text) in &page.files {
         fs::write(checkout.0.join(name), text)?;
     }
     let ended = run_isolated(&checkout, &script, &results)?;
-    let result = check_results(page, &results);
+    let result = check_results(page, section, &results);
     let _ = fs::remove_dir_all(&results);
     match ended.status.code() {
         Some(0) => result,
@@ -87,22 +88,25 @@ fn run_isolated(checkout: &Checkout, script: &Path, results: &Path) -> io::Resul
         .output()
 }
 
-/// Returns a shell script that runs the commands of a page. The output and exit code of each command go into
+/// Returns a shell script that runs the commands of a page or separate section. The output and exit code of each command go into
 /// files with its number.
-fn script_of(page: &Page) -> String {
+fn script_of(page: &Page, section: Option<&str>) -> String {
     let mut script = "page_results=$1; mkdir $page_results/home\n".to_owned();
-    for (number, command) in page.run().enumerate() {
+    for (number, command) in page.run_in(section).enumerate() {
         let text = &command.text;
         let _ = writeln!(
             script,
             "{{ {text}\n}} >$page_results/{number}.out 2>$page_results/{number}.err; echo $? >$page_results/{number}.code"
         );
-        // A user types the next command while a background command runs. If the background command has ended
-        // by then, its exit code is recorded.
+        // A user types the next command when the background command is ready: it listens, or three seconds have
+        // passed. If it has ended by then, its exit code is recorded.
         if text.split(" #").next().is_some_and(|typed| typed.trim_end().ends_with('&')) {
             let _ = writeln!(
                 script,
-                "sleep 3; kill -0 $! 2>/dev/null || {{ wait $!; echo $? >$page_results/{number}.code; }}"
+                "for page_wait in {{1..30}}; do\n\
+                 kill -0 $! || {{ wait $!; echo $? >$page_results/{number}.code; break; }}\n\
+                 nsenter -t $! -n ss -Hltnp | grep -q \"pid=$!,\" && break; sleep 0.1\n\
+                 done 2>/dev/null"
             );
         }
     }
@@ -110,9 +114,9 @@ fn script_of(page: &Page) -> String {
 }
 
 /// Reports all deviations from the page.
-fn check_results(page: &Page, results: &Path) -> Result<(), Failed> {
+fn check_results(page: &Page, section: Option<&str>, results: &Path) -> Result<(), Failed> {
     let mut errors = String::new();
-    for (number, command) in page.run().enumerate() {
+    for (number, command) in page.run_in(section).enumerate() {
         let read = |what: &str| {
             let bytes = fs::read(results.join(format!("{number}.{what}"))).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
@@ -191,7 +195,7 @@ pub(crate) mod tests {
     fn background_commands_keep_their_exit_codes() -> Result<(), Failed> {
         let page = Page::read("```sh\n(exit 7) &\nsleep 60 &\ntrue &  # is soon done\n```\n");
         let results = TempDir::new("docs-results");
-        let script = script_of(&page) + "kill %2\n";
+        let script = script_of(&page, None) + "kill %2\n";
         let mut bash = Command::new("bash");
         let ended =
             bash.args(["-c", &script, "bash"]).arg(results.as_os_str()).stdin(Stdio::null()).output()?;

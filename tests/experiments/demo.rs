@@ -2,17 +2,26 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use airtcp_testkit::machine::{Ended, airtcp, run};
+use airtcp_testkit::machine::{Ended, run};
 use airtcp_testkit::programs::program;
 use airwire::rng::Stream;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::scratch::{Scratch, refused};
+use crate::scratch::{Scratch, ended, refused};
+
+/// `airtcp demo` with fast links and without losses in real time, so that the transfers take less than a second.
+fn fast_demo(scratch: &Scratch, more: &[&str]) -> Command {
+    let fast = "if [ $1 = run ]; then shift; for link in wire radio; do \
+                set -- --set $link.both.delay=1ms --set $link.both.rate=10Mbit \"$@\"; \
+                done; set -- run --set radio-errors.remove=true \"$@\"; fi; exec \"$airlink\" \"$@\"";
+    let mut demo = Command::new(scratch.airtcp_with_airlink(fast));
+    demo.arg("demo").args(more).env_remove("RUST_LOG");
+    demo
+}
 
 #[test]
 fn scene_runs_in_real_and_virtual_time() {
@@ -25,8 +34,8 @@ fn scene_runs_in_real_and_virtual_time() {
     let first = (1..).find(|first| (*first..first + SEEDS).all(is_some_seconds_old)).unwrap();
     // With three seeds, not every sentence holds.
     let (seeds, first) = (SEEDS.to_string(), first.to_string());
-    let demo =
-        run(&["demo", "--scene", "tiny-window", "--seeds", &seeds, "--seed", &first, "--output", &output]);
+    let options = ["--scene", "tiny-window", "--seeds", &seeds, "--seed", &first, "--output", &output];
+    let demo = ended(fast_demo(&scratch, &options));
     assert_eq!(demo.code, 0, "{}{}", demo.stdout, demo.stderr);
     let read = |name: &str| fs::read_to_string(format!("{output}/{name}")).unwrap();
     let scene: Value = serde_json::from_str(&read("4-tiny-window/scene.json")).unwrap();
@@ -52,8 +61,8 @@ fn scene_runs_in_real_and_virtual_time() {
         assert_eq!(row["in_virtual_time"]["kbit_per_s"]["samples"], SEEDS);
         assert_eq!(row["real"]["bytes"], 60_000, "{row}");
     }
-    // A sender that waited for the path to reach this age would start later after the receiver. So the path
-    // is created with its age.
+    // A sender starts when the path has this age, which includes the time to set it up. So it waits for less
+    // after the receiver's start.
     let wall = |sender: &str, file: &str| {
         let log = read(&format!("4-tiny-window/01-{sender}/{file}.jsonl"));
         serde_json::from_str::<Value>(log.lines().next().unwrap()).unwrap()["wall"].as_f64().unwrap()
@@ -95,12 +104,10 @@ fn duplicate_scene_and_non_empty_output_are_rejected() {
 #[test]
 fn failed_demo_leaves_no_directories() {
     let scratch = Scratch::new("demo-failed");
-    let (copy, airlink, output) = (scratch.path("airtcp"), scratch.path("airlink"), scratch.path("demo"));
-    fs::copy(program("airtcp"), &copy).unwrap();
-    fs::write(&airlink, "#!/bin/sh\necho 'airlink: cannot create the path' >&2\nexit 3\n").unwrap();
-    fs::set_permissions(&airlink, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = scratch.path("demo");
+    let program = scratch.airtcp_with_airlink("echo 'airlink: cannot create the path' >&2; exit 3");
     let demo = |more: &[&str]| {
-        let mut demo = Command::new(&copy);
+        let mut demo = Command::new(&program);
         demo.args(["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "2"]).args(more);
         refused(&Ended::of(demo.current_dir(&scratch.0).output().unwrap()), 3, "cannot create the path");
     };
@@ -120,7 +127,7 @@ fn failed_demo_leaves_no_directories() {
 fn closed_stdout_does_not_fail_demo() {
     let scratch = Scratch::new("demo-head");
     let output = scratch.path("demo");
-    let mut demo = airtcp(&["demo", "--scene", "tiny-window", "--seeds", "2", "--output", &output]);
+    let mut demo = fast_demo(&scratch, &["--scene", "tiny-window", "--seeds", "2", "--output", &output]);
     let mut demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(demo.stdout.take());
     let ended = demo.wait_with_output().unwrap();
@@ -132,9 +139,11 @@ fn closed_stdout_does_not_fail_demo() {
 fn interrupted_demo_reports_complete_scenes() {
     let scratch = Scratch::new("demo-stopped");
     let output = scratch.path("demo");
-    let scenes =
-        ["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "100", "--output", &output];
-    let mut demo = airtcp(&scenes);
+    let scenes = ["--scene", "tiny-window", "--scene", "marks"];
+    // With these seeds, the transfers of both scenes begin soon after their paths. The runs of the second scene in
+    // virtual time take long enough to interrupt them.
+    let seeds = ["--seed", "32", "--seeds", "100", "--output", &output];
+    let mut demo = fast_demo(&scratch, &[&scenes[..], &seeds].concat());
     let mut demo = demo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The tables of the first scene end with an empty line.
     let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -159,11 +168,11 @@ fn terminal_shows_transient_progress_line() {
     let output = scratch.path("demo");
     let program = program("airtcp");
     let command_line =
-        format!("{} demo --scene tiny-window --seeds 20 --output {output} --json", program.display());
+        format!("{} demo --scene tiny-window --seeds 5 --output {output} --json", program.display());
     let output = Command::new("script").args(["-qec", &command_line, "/dev/null"]).output().unwrap();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<_> = shown.split("\r\x1b[K").collect();
-    for line in ["0 of 4 transfers over TUN", "4 of 4 transfers over TUN", "80 of 80 runs in virtual time"] {
+    for line in ["0 of 4 transfers over TUN", "4 of 4 transfers over TUN", "20 of 20 runs in virtual time"] {
         assert!(lines.contains(&line), "no line `{line}` in {shown:?}");
     }
     let result = lines.last().unwrap();

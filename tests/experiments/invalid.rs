@@ -1,40 +1,27 @@
 //! Transfers that a busy machine or a clock step has disturbed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use airtcp_testkit::machine::{Ended, airtcp};
-use airtcp_testkit::programs::program;
 use serde_json::Value;
 
 use crate::processes::{LabProcess, wait_for};
 use crate::scratch::{Scratch, succeeded};
-
-/// Installs an `airtcp` next to an `airlink` whose last action is to run `after` in a shell. `$code` is the
-/// exit code of the real `airlink`.
-fn airtcp_with_airlink_and_then(scratch: &Scratch, after: &str) -> PathBuf {
-    let (copy, wrapper) = (scratch.0.join("airtcp"), scratch.0.join("airlink"));
-    fs::copy(program("airtcp"), &copy).unwrap();
-    let airlink = program("airlink").canonicalize().unwrap();
-    let script = format!("#!/bin/sh\n'{}' \"$@\"; code=$?\n{after}\nexit $code\n", airlink.display());
-    fs::write(&wrapper, script).unwrap();
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    copy
-}
 
 /// Installs an `airlink` that reports late packets in its first `late_runs` runs and none in later runs, even
 /// on a busy machine.
 fn late_airlink(scratch: &Scratch, late_runs: u32) -> PathBuf {
     let count = scratch.path("count");
     fs::write(&count, "").unwrap();
-    let after = format!(
-        "for word; do [ \"$last\" = --summary ] && file=$word; last=$word; done\n\
+    scratch.airtcp_with_airlink(&format!(
+        "\"$airlink\" \"$@\"; code=$?\n\
+         for word; do [ \"$last\" = --summary ] && file=$word; last=$word; done\n\
          late=0; [ \"$(wc -l <'{count}')\" -lt {late_runs} ] && late=99000000\n\
-         if [ -n \"$file\" ]; then echo >>'{count}'; sed -i \"s/\\\"p99\\\":[0-9]*/\\\"p99\\\":$late/\" \"$file\"; fi"
-    );
-    airtcp_with_airlink_and_then(scratch, &after)
+         if [ -n \"$file\" ]; then echo >>'{count}'; sed -i \"s/\\\"p99\\\":[0-9]*/\\\"p99\\\":$late/\" \"$file\"; fi\n\
+         exit $code"
+    ))
 }
 
 /// `airtcp lab run` by this program.
@@ -49,7 +36,8 @@ fn lab_by(program: &Path, scratch: &Scratch, more: &[&str]) -> Command {
 #[test]
 fn slow_airlink_exit_does_not_fail_transfer() {
     let scratch = Scratch::new("slow-end");
-    let program = airtcp_with_airlink_and_then(&scratch, "sleep 6");
+    let slow = "\"$airlink\" \"$@\"; code=$?; [ \"$1\" = run ] && sleep 6; exit $code";
+    let program = scratch.airtcp_with_airlink(slow);
     let run =
         succeeded(lab_by(&program, &scratch, &["--recipe", "newreno", "--runs", "1", "--bytes", "20k"]));
     assert!(run.stdout.contains("1/1"), "{}", run.stdout);

@@ -2,10 +2,12 @@
 //! checks of its results.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use airtcp_testkit::machine::{self, Ended, TempDir, airtcp};
+use airtcp_testkit::programs::program;
 use serde_json::Value;
 
 /// A temporary directory that is removed when this value is dropped.
@@ -22,6 +24,16 @@ impl Scratch {
 
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.path(name)
+    }
+
+    /// Installs an `airtcp` next to an `airlink` that is this shell script. `$airlink` is the real program.
+    pub(crate) fn airtcp_with_airlink(&self, script: &str) -> PathBuf {
+        let (airtcp, airlink) = (self.0.join("airtcp"), self.0.join("airlink"));
+        fs::copy(program("airtcp"), &airtcp).unwrap();
+        let real = program("airlink").canonicalize().unwrap();
+        fs::write(&airlink, format!("#!/bin/sh\nairlink='{}'\n{script}\n", real.display())).unwrap();
+        fs::set_permissions(&airlink, fs::Permissions::from_mode(0o755)).unwrap();
+        airtcp
     }
 
     /// `airtcp lab run` over the lossy path, into the directory `output`.

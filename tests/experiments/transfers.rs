@@ -59,7 +59,8 @@ fn upload_crosses_uplink_with_every_sender() {
 fn simultaneous_directions_have_separate_goodputs() {
     let scratch = Scratch::new("both");
     let options = ["--recipe", "sack", "--sender", "linux:reno", "--direction", "both", "--for", "3s"];
-    let path = ["--set", "link.up.rate=1Mbit", "--runs", "1", "--jobs", "2"];
+    let up = ["--set", "link.up.rate=1Mbit", "--set", "link.up.queue.packets=20"];
+    let path = [&up[..], &["--runs", "1", "--jobs", "2"]].concat();
     let (run, report) = scratch.run_lab(&[&options[..], &path].concat());
     for (transfer, name) in transfers(&report).iter().zip(["sack", "linux-reno"]) {
         assert_exact(transfer);

@@ -229,7 +229,7 @@ fn lab_tables_have_units_and_report_has_headings() {
     let scratch = TempDir::new("lab");
     let out = scratch.path("out");
     let senders =
-        ["--recipe", "newreno", "--sender", "linux:cubic", "--runs", "2", "--bytes", "100k", "--jobs", "4"];
+        ["--recipe", "newreno", "--sender", "linux:cubic", "--runs", "2", "--bytes", "60k", "--jobs", "4"];
     let more = ["--set", "radio.down.queue.packets=8", "--virtual", "--wide", "--output", &out, "--quiet"];
     let text =
         successful_stdout(run(&[&["lab", "run", "--scenario", "wcdma-384"], &senders[..], &more].concat()));
