@@ -156,10 +156,10 @@ fn kernel_sees_acks_in_bunches() {
 #[test]
 fn kernel_ends_slow_start_early() {
     // With a round-trip time of 127 ms, HyStart tolerates 16 ms of delay, which a busy machine rarely causes. HARQ adds
-    // 25 ms.
-    let [without, with] = ["0%", "30%"].map(|bler| {
+    // 40 ms.
+    let [without, with] = ["0%", "50%"].map(|bler| {
         let settings = format!(
-            "wire.both.delay=60ms radio.down.prb=12 radio.both.harq.round_trip=25ms \
+            "wire.both.delay=60ms radio.down.prb=12 radio.both.harq.round_trip=40ms \
              radio.both.harq.processes=32 radio.up.grant.sr_period=off radio.both.harq.bler.bler={bler}"
         );
         let transfers = run(&["linux:cubic"], 3, "700ms", &settings);
