@@ -500,6 +500,7 @@ impl DirectionAnalysis {
             sent_bytes: self.counts.sent_bytes,
             acked_bytes: self.counts.acked_bytes,
             acked_unseen_bytes: anomalies.acked_uncaptured,
+            is_complete: self.numbering.fin_acked,
             transfer_seconds: seconds,
             goodput_bit_per_s: rate(self.counts.acked_bytes),
             throughput_bit_per_s: rate(self.counts.sent_bytes),

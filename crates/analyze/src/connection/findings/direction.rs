@@ -23,6 +23,9 @@ pub struct DirectionFindings {
     pub acked_bytes: u64,
     /// Acknowledged bytes that are not in any packet of the capture, because the capture missed them.
     pub acked_unseen_bytes: u64,
+    /// Whether the FIN was acknowledged, so that all data has arrived.
+    #[serde(skip)]
+    pub is_complete: bool,
     /// Time from the first packet with data to the last ACK for new data. If data was outstanding or the
     /// receiver's window was closed at the end, or if the capture does not contain ACKs, to the last packet.
     pub transfer_seconds: f64,

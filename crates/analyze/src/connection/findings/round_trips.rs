@@ -68,6 +68,9 @@ pub struct RoundTripFindings {
     pub loss_episodes: u64,
     /// Number of lost segments that retransmissions reveal.
     pub lost_segments: u64,
+    /// Number of lost segments in the largest episode.
+    #[serde(skip)]
+    pub largest_loss_episode: u64,
     /// Number of contiguous groups of lost segments.
     pub loss_runs: u64,
     /// Number of episodes that began while the queueing delay was at least half of its maximum.

@@ -28,6 +28,14 @@ const BUSY: f64 = 0.4;
 /// every round trip.
 const MIN_CONSTANT: u64 = 15;
 
+/// Minimum share of the time in which a direction is held back that is judged although the other has more data.
+const HELD_BACK: f64 = 0.5;
+
+/// Returns the time that short segments wait for delayed ACKs: the delay of each ACK and a round trip.
+pub(super) fn stalled_seconds(rounds: &RoundTripFindings, round_trip: f64) -> f64 {
+    rounds.delayed_ack_stall_seconds + rounds.delayed_ack_stalls as f64 * round_trip
+}
+
 pub(super) struct Facts<'a> {
     pub(super) findings: &'a ConnectionFindings,
     pub(super) data: &'a DirectionFindings,
@@ -47,20 +55,30 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Returns the facts about the direction with more data. `None` without data.
+    /// Returns the facts about the direction with more data, or about requests that are held back most of the time.
+    /// `None` without data.
     pub(super) fn new(findings: &'a ConnectionFindings, has_start: bool) -> Option<Self> {
         let [first, second] = &findings.directions;
-        let direction = usize::from(second.sent_bytes > first.sent_bytes);
+        let larger = usize::from(second.sent_bytes > first.sent_bytes);
+        let [a, b] = findings.answers_after_seconds;
+        let round_trip = match a.zip(b) {
+            Some((a, b)) => a + b,
+            None => {
+                let min = findings.directions[larger].rtt.min_seconds;
+                min.or(findings.handshake.rtt_seconds).unwrap_or(0.0)
+            }
+        };
+        let stalled = |direction: usize| {
+            let rounds = findings.directions[direction].round_trips.as_deref();
+            rounds.map_or(0.0, |rounds| stalled_seconds(rounds, round_trip))
+        };
+        let is_held_back = stalled(1 - larger) > stalled(larger).max(HELD_BACK * findings.active_seconds);
+        let direction = if is_held_back { 1 - larger } else { larger };
         let data = &findings.directions[direction];
         if data.sent_bytes == 0 {
             return None;
         }
         let rounds = data.round_trips.as_deref();
-        let [a, b] = findings.answers_after_seconds;
-        let round_trip = match a.zip(b) {
-            Some((a, b)) => a + b,
-            None => data.rtt.min_seconds.or(findings.handshake.rtt_seconds).unwrap_or(0.0),
-        };
         let found = &data.retransmissions;
         Some(Self {
             findings,
@@ -121,6 +139,7 @@ impl<'a> Facts<'a> {
             && (self.rounds.is_some_and(|rounds| rounds.ends_within_message) || is_unanswered)
             && self.data.time.zero_window_seconds == 0.0
             && !is_ended_by_sender
+            && !self.data.is_complete
             && self.silence_at_end() >= MIN_SILENCE.max(4.0 * self.round_trip)
     }
 

@@ -8,7 +8,7 @@ mod facts;
 mod network;
 mod sentence;
 
-use self::facts::Facts;
+use self::facts::{Facts, stalled_seconds};
 use super::findings::{
     BlackHole, Cause, Confidence, ConnectionFindings, HandshakeOutcome, TurnFindings, Verdict,
 };
@@ -137,8 +137,7 @@ fn applications(facts: &Facts<'_>) -> Vec<Candidate> {
         && rounds.delayed_ack_stalls >= REPEATED
     {
         let share = facts.share(rounds.delayed_ack_stall_seconds);
-        // A stall costs the delay of the ACK and a round trip.
-        let stalled = rounds.delayed_ack_stall_seconds + rounds.delayed_ack_stalls as f64 * facts.round_trip;
+        let stalled = stalled_seconds(rounds, facts.round_trip);
         if share >= MENTIONED {
             let share = facts.share(stalled).max(share);
             found.push(

@@ -53,9 +53,8 @@ const RUNS_PER_EPISODE: f64 = 2.5;
 const SEVERAL_RUNS: f64 = 1.6;
 /// Weight of a cause if another cause is an equally good explanation.
 const UNCLEAR: f64 = 0.3;
-/// Minimum number of losses in each group of a policer. Random losses of a large window also have many
-/// groups, but of one segment each.
-const LOST_PER_RUN: f64 = 1.4;
+/// Losses are not independent of each other if an episode has more than this multiple of the expected losses.
+const INDEPENDENT: f64 = 1.6;
 
 /// Returns the causes in the network. They share the time that neither the applications nor the ends explain.
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -105,9 +104,11 @@ fn spurious_timeouts(facts: &Facts<'_>) -> Option<Candidate> {
     let found = &facts.data.retransmissions;
     // In an outage, most of the flight is also lost.
     let is_rule = found.spurious.timeouts > 0 && found.spurious.timeouts * 4 >= found.timeouts;
+    let are_most = found.spurious.timeouts * 2 >= found.timeouts;
     // While the path holds packets, the timer expires several times for the same segment.
     // The receiver does not see the timers.
-    if facts.is_at_receiver() || !is_rule || facts.lost > found.spurious.packets.max(found.timeouts) {
+    let has_lost_flights = !are_most && facts.lost > found.spurious.packets.max(found.timeouts);
+    if facts.is_at_receiver() || !is_rule || has_lost_flights {
         return None;
     }
     let share = facts.share(facts.data.outages.stalled_seconds);
@@ -152,7 +153,7 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
         let candidate = Candidate::new(Cause::Policer, share).ceiling(Some(rate));
         return vec![candidate.evidence(facts.loss_frames())];
     }
-    if !queued && alternates(rounds) {
+    if !queued && alternates(facts, rounds) {
         return unclear(&[Cause::Policer, Cause::LinkRate], share);
     }
     // A queue shorter than the window empties after each loss, so that the link is not quite full.
@@ -182,11 +183,21 @@ fn is_late_sender(facts: &Facts<'_>, rounds: &RoundTripFindings, delay: f64) -> 
 }
 
 /// Returns whether losses alternate with segments that pass.
-fn alternates(rounds: &RoundTripFindings) -> bool {
-    let (lost, runs) = (rounds.lost_segments as f64, rounds.loss_runs as f64);
+fn alternates(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
     rounds.lost_segments >= MIN_POLICED
-        && runs >= RUNS_PER_EPISODE * rounds.loss_episodes as f64
-        && lost >= LOST_PER_RUN * runs
+        && rounds.loss_runs as f64 >= RUNS_PER_EPISODE * rounds.loss_episodes as f64
+        && !are_independent(facts, rounds)
+}
+
+/// Returns whether each episode has as few losses as independent losses cause. The largest episode does not count,
+/// because slow start can end in a full queue.
+fn are_independent(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
+    let lost = (rounds.lost_segments - rounds.largest_loss_episode) as f64;
+    let episodes = rounds.loss_episodes.saturating_sub(1) as f64;
+    // An episode begins with a loss. The flight of that time and the next one may have further losses.
+    let flight = facts.data.goodput_bit_per_s * facts.round_trip / 8.0 / f64::from(facts.segment);
+    let expected = 1.0 + 2.0 * flight * lost / facts.data.data_packets.max(1) as f64;
+    lost <= INDEPENDENT * expected * episodes
 }
 
 /// Returns causes that explain the capture equally well, so that it does not decide.
@@ -199,7 +210,7 @@ fn unclear(causes: &[Cause], share: f64) -> Vec<Candidate> {
 /// all the time. Bursts on a radio link are contiguous.
 fn policed(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
     let (lost, episodes) = (rounds.lost_segments, rounds.loss_episodes);
-    let alternates = alternates(rounds);
+    let alternates = alternates(facts, rounds);
     let is_repeated = lost >= 2 * episodes && rounds.loss_runs as f64 >= SEVERAL_RUNS * episodes as f64;
     let bucket = rounds.token_bucket.filter(|_| is_repeated).map(|bucket| bucket.rate_bit_per_s);
     if !alternates && bucket.is_none() {
@@ -257,7 +268,7 @@ fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Optio
 fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
     let (lost, episodes, runs) =
         (rounds.lost_segments as f64, rounds.loss_episodes as f64, rounds.loss_runs as f64);
-    let cause = if lost < BURST * episodes || lost < LOST_PER_RUN * runs {
+    let cause = if lost < BURST * episodes || are_independent(facts, rounds) {
         Cause::RandomLoss
     } else {
         Cause::BurstLoss

@@ -34,6 +34,9 @@ pub(super) struct QueueAtLoss {
 pub(super) struct LossEpisodes {
     pub(super) episodes: u32,
     pub(super) segments: u32,
+    /// Segments of the newest episode, and of the largest one.
+    newest: u32,
+    pub(super) largest: u32,
     /// Episodes that began while the queue was long.
     pub(super) with_queue: u32,
     /// Contiguous groups of lost segments.
@@ -82,8 +85,11 @@ impl LossEpisodes {
                 self.delays.push(queue.delay);
             }
             (self.lost, self.recover) = (0, max);
+            self.newest = 0;
         }
         self.segments = self.segments.saturating_add(1);
+        self.newest = self.newest.saturating_add(1);
+        self.largest = self.largest.max(self.newest);
         self.runs += u32::from(range.start != self.last_end);
         self.last_end = range.end;
         let passed = range.start.saturating_sub(first).saturating_sub(self.lost);

@@ -492,6 +492,7 @@ impl RoundTrips {
             bottleneck_high_bit_per_s: self.trains.rate(0.9),
             loss_episodes: self.losses.episodes.into(),
             lost_segments: self.losses.segments.into(),
+            largest_loss_episode: self.losses.largest.into(),
             loss_runs: self.losses.runs.into(),
             loss_episodes_with_queue: self.losses.with_queue.into(),
             loss_queue_seconds: self.losses.queue(shortest_queue(base_rtt)).map(seconds),

@@ -1,0 +1,113 @@
+//! Verdicts about connections whose cause is easily mistaken for another one.
+
+use super::*;
+
+#[test]
+fn held_back_requests_are_the_cause_although_the_answers_are_larger() {
+    let mut d = Diagram::new();
+    for request in 0..20 {
+        let (at, a, b) = (0.4 * request as f64, 1 + 300 * request, 1 + 1000 * request);
+        d.packet(at, 0, a, b, 150);
+        d.packet(at + 0.3, 1, b, a + 150, 0);
+        d.packet(at + 0.3, 0, a + 150, b, 150);
+        d.packet(at + 0.4, 1, b, a + 300, 1000);
+    }
+    let verdict = d.ended().findings.verdict;
+    assert_eq!((verdict.cause, verdict.direction), (Cause::NagleDelayedAck, Some(0)), "{}", verdict.sentence);
+}
+
+#[test]
+fn unanswered_fin_of_receiver_does_not_make_complete_data_incomplete() {
+    let mut d = Diagram::new();
+    d.data(0.0, 1..101);
+    for segment in 0..20 {
+        let (at, end) = (0.1 + 0.1 * segment as f64, 1001 + 1000 * segment);
+        d.packet(at, 1, end - 1000, 101, 1000);
+        d.packet(at, 0, 101, end, 0);
+    }
+    d.packet(2.1, 1, 20_001, 101, 0).flags = Flags::FIN.with(Flags::ACK);
+    for at in [2.1, 2.4, 3.0, 4.2, 6.6] {
+        d.packet(at, 0, 101, 20_002, 0).flags = Flags::FIN.with(Flags::ACK);
+    }
+    let verdict = d.ended().findings.verdict;
+    assert_ne!(verdict.cause, Cause::PathDeath, "{}", verdict.sentence);
+}
+
+/// Sends flights in which every second segment is lost, as often as `losses` says, with eight flights without loss after
+/// each. The round-trip time is constant.
+fn verdict_about_losses(losses: &[u64]) -> Verdict {
+    const SEGMENT: u64 = 1000;
+    let mut d = Diagram::new();
+    let (mut at, mut next) = (0.0, 1);
+    for lost in losses {
+        let first = next;
+        next += (2 * lost + 3) * SEGMENT;
+        d.burst(at, first..next);
+        let starts = (0..*lost).map(|number| first + 2 * number * SEGMENT);
+        let arrived: Vec<_> = starts.clone().map(|start| start + SEGMENT..start + 2 * SEGMENT).collect();
+        for count in 1..=arrived.len().max(3) {
+            let blocks = &arrived[count.min(arrived.len()).saturating_sub(3)..count.min(arrived.len())];
+            d.sack(at + 0.1 + 0.0001 * count as f64, first, blocks);
+        }
+        at += 0.11;
+        starts.for_each(|start| {
+            d.data(at, start..start + SEGMENT);
+        });
+        at += 0.1;
+        d.ack(at, next);
+        for _ in 0..8 {
+            d.burst(at, next..next + 12 * SEGMENT);
+            next += 12 * SEGMENT;
+            at += 0.1;
+            for number in (0..12).step_by(2) {
+                d.ack(at, next - (10 - number) * SEGMENT);
+            }
+        }
+    }
+    d.ended().findings.verdict
+}
+
+#[test]
+fn many_isolated_losses_in_each_episode_are_by_a_policer() {
+    let verdict = verdict_about_losses(&[8; 6]);
+    assert_eq!(verdict.cause, Cause::Policer, "{}", verdict.sentence);
+}
+
+#[test]
+fn one_large_episode_among_single_losses_leaves_random_loss() {
+    let verdict = verdict_about_losses(&[15, 1, 1, 2, 1, 1, 1, 1]);
+    assert_eq!(verdict.cause, Cause::RandomLoss, "{}", verdict.sentence);
+}
+
+#[test]
+fn spurious_timeouts_are_the_cause_despite_losses_at_other_times() {
+    const SEGMENT: u64 = 1000;
+    let mut d = Diagram::with_timestamps();
+    let (mut at, mut next) = (0.0, 1);
+    for _ in 0..4 {
+        for _ in 0..3 {
+            let first = next;
+            next += 12 * SEGMENT;
+            d.burst(at, first..next);
+            for count in 1..=11 {
+                d.sack(at + 0.1, first, &[first + SEGMENT..first + (1 + count) * SEGMENT]);
+            }
+            d.data(at + 0.1, first..first + SEGMENT);
+            d.ack(at + 0.2, next);
+            at += 0.2;
+        }
+        let first = next;
+        next += 12 * SEGMENT;
+        d.burst(at, first..next);
+        let original = d.packets.last().unwrap().options.timestamps.unwrap().val;
+        d.data(at + 0.4, first..first + SEGMENT);
+        d.data(at + 1.2, first..first + SEGMENT);
+        for count in 1..=12 {
+            let ack = d.ack(at + 2.0, first + count * SEGMENT);
+            ack.options.timestamps.as_mut().unwrap().ecr = original;
+        }
+        at += 2.0;
+    }
+    let verdict = d.ended().findings.verdict;
+    assert_eq!(verdict.cause, Cause::SpuriousTimeouts, "{}", verdict.sentence);
+}
