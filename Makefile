@@ -77,8 +77,8 @@ check:
 	@PATH="$(CURDIR)/target/tools/bin:$$PATH" CARGO='$(CARGO)' sh tests/changed.sh $(or $(BASE),HEAD)
 
 ## Runs all tests in full, optimised: all cases of the matrices, 10,000 exchanges with this machine's kernel, new ns-2 vectors,
-## the papers' scenarios with the seeds of ns-2, every recorded figure, sweeps on a Slurm with two nodes, the matrix of
-## receivers, and `make fuzz`. Takes hours. Prints its seed.
+## the papers' scenarios with the seeds of ns-2, every recorded figure, sweeps on a Slurm with two nodes, transfers with
+## a known cause or congestion control, the matrix of receivers, and `make fuzz`. Takes hours. Prints its seed.
 nightly: core
 	@sh interop/setup.sh test
 	@sh interop/setup.sh long

@@ -2,6 +2,7 @@
 //! tools.
 
 mod analyze;
+mod causes;
 mod congestion;
 mod pcaps;
 mod tools;

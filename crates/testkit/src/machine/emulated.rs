@@ -45,19 +45,28 @@ impl Observer<Path> for UntilStopped {
     }
 }
 
+fn capture(file: &str) -> Capture {
+    Capture::create(file, SystemTime::now()).unwrap()
+}
+
 impl EmulatedPath {
     /// Emulates a scenario, given as the text of a scenario file.
     pub fn new(scenario: &str, seed: u64) -> Self {
-        Self::with(scenario, seed, None)
+        Self::with(scenario, seed, [None, None])
     }
 
     /// Emulates a scenario with a capture at the fixed side's end of the path. The pcap file is complete when
     /// this is dropped.
     pub fn captured(scenario: &str, seed: u64, file: &str) -> Self {
-        Self::with(scenario, seed, Some(Capture::create(file, SystemTime::now()).unwrap()))
+        Self::with(scenario, seed, [Some(capture(file)), None])
     }
 
-    fn with(scenario: &str, seed: u64, mut capture: Option<Capture>) -> Self {
+    /// Emulates a scenario with captures at the fixed and the mobile side's end of the path.
+    pub fn captured_at_both_ends(scenario: &str, seed: u64, files: [&str; 2]) -> Self {
+        Self::with(scenario, seed, files.map(|file| Some(capture(file))))
+    }
+
+    fn with(scenario: &str, seed: u64, captures: [Option<Capture>; 2]) -> Self {
         let (fixed, mobile) = (namespace(), namespace());
         fixed.sysctl("net.ipv4.ip_forward", "1").unwrap();
         let device = |namespace: &Namespace, addr: &str, routes: &[&str]| {
@@ -76,7 +85,8 @@ impl EmulatedPath {
         let emulator = thread::spawn(move || {
             let mut path = scenario.build(Some(seed), Recording::Off, false).unwrap();
             let mut reactor = Reactor::new(Clock::start()).unwrap();
-            let mut endpoints = tuns.map(|tun| Endpoint::new(tun, capture.take()));
+            let ([fixed, mobile], [at_fixed, at_mobile]) = (tuns, captures);
+            let mut endpoints = [Endpoint::new(fixed, at_fixed), Endpoint::new(mobile, at_mobile)];
             driver::run(&mut path, &mut endpoints, &mut reactor, None, &mut observer).unwrap();
         });
         Self { fixed, mobile, stop, emulator: Some(emulator) }
