@@ -70,6 +70,9 @@ impl Page {
             if line.starts_with("    ") && at > 0 && lines[at - 1].is_empty() && !in_a_list {
                 page.errors.push(format!("{}: put this block between fences, and name its kind", at + 1));
             }
+            if line == SEPARATE && !lines[at.saturating_sub(1)].starts_with("## ") {
+                page.errors.push(format!("{}: put {SEPARATE} directly below a heading of level 2", at + 1));
+            }
             for code in line.split('`').skip(1).step_by(2) {
                 page.mentioned.push((at + 1, code.to_owned()));
             }
@@ -243,6 +246,8 @@ pub(crate) mod tests {
         assert_eq!(page.separate, ["Two"]);
         let of = |section| page.run_in(section).map(|command| &*command.text).collect::<Vec<_>>();
         assert_eq!((of(None), of(Some("Two"))), (vec!["one", "three"], vec!["two", "2"]));
+        assert!(page.errors.is_empty(), "{:?}", page.errors);
+        assert_eq!(Page::read("## One\n\n<!-- separate -->\n").errors.len(), 1);
         Ok(())
     }
 

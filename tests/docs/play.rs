@@ -88,8 +88,8 @@ fn run_isolated(checkout: &Checkout, script: &Path, results: &Path) -> io::Resul
         .output()
 }
 
-/// Returns a shell script that runs the commands of a page or separate section. The output and exit code of each command go into
-/// files with its number.
+/// Returns a shell script that runs the commands of a page or separate section. The output and exit code of each
+/// command go into files with its number.
 fn script_of(page: &Page, section: Option<&str>) -> String {
     let mut script = "page_results=$1; mkdir $page_results/home\n".to_owned();
     for (number, command) in page.run_in(section).enumerate() {
