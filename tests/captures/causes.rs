@@ -21,6 +21,8 @@ use serde_json::Value;
 const JOBS: usize = 6;
 /// Time without progress after which an application gives up.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Minimum goodput of a link that counts as full, as a share of its rate.
+const FULL: f64 = 0.77;
 /// Bytes of each write of a request.
 const REQUEST: usize = 150;
 const SERVER: &str = "10.84.0.1:80";
@@ -157,7 +159,7 @@ fn segments(mbit: f64, rtt: f64) -> f64 {
     mbit * rtt / 12.0
 }
 
-/// Every cause, as in JSON.
+/// The causes that are drawn, as in JSON.
 const CAUSES: [&str; 26] = [
     "ack-loss",
     "bufferbloat",
@@ -386,8 +388,8 @@ impl Case {
         thread::scope(|scope| {
             scope.spawn(|| {
                 let Ok((stream, _)) = listener.accept() else { return };
-                // An interrupted path ends the exchange early.
                 setsockopt(&stream, sockopt::TcpCongestion, &OsString::from(self.control)).unwrap();
+                // An interrupted path ends the exchange early.
                 let _ = limited(&stream).and_then(|()| exchange.serve(stream));
             });
             if let Ok(stream) = connect(&path.mobile) {
@@ -401,7 +403,7 @@ impl Case {
         let document: Value = serde_json::from_str(&analyzed.stdout).unwrap();
         let verdict = &document["captures"][0]["connections"][0]["verdict"];
         let cause = verdict["cause"].as_str().unwrap();
-        let is_full = verdict["reached"].as_f64().is_some_and(|reached| reached > 0.77 * self.rate);
+        let is_full = verdict["reached"].as_f64().is_some_and(|reached| reached > FULL * self.rate);
         let is_right = cause == self.cause
             || end == End::Client && self.at_client.contains(&cause)
             || is_full && ["bufferbloat", "link-rate"].contains(&cause);
