@@ -359,18 +359,19 @@ impl Flight {
         if !self.sacked_ranges.contains_range(&block) {
             // A block rarely spans several holes, so the first fresh range needs no allocation.
             let (mut first, mut others) = (None, Vec::new());
-            self.sacked_ranges.insert_with(block, |fresh| match first {
+            let merged = self.sacked_ranges.insert_with(block, |fresh| match first {
                 None => first = Some(fresh),
                 Some(_) => others.push(fresh),
             });
             for fresh in first.into_iter().chain(others) {
-                self.mark_sacked(fresh, news);
+                self.mark_sacked(fresh, &merged, news);
             }
         }
         self.delivered = self.delivered.max(self.una + self.sacked.bytes);
     }
 
-    fn mark_sacked(&mut self, range: Range<u64>, news: &mut Sacked) {
+    /// Marks the segments of `range`, which is a part of the SACKed range `whole`.
+    fn mark_sacked(&mut self, range: Range<u64>, whole: &Range<u64>, news: &mut Sacked) {
         let mut index = self.index_of(range.start);
         while let Some(segment) = self.segments.get(index) {
             if segment.start >= range.end {
@@ -378,8 +379,8 @@ impl Flight {
             }
             self.steps.take(1);
             // A partly covered segment counts only once it is completely covered.
-            let whole = self.sacked_ranges.contains_range(&(segment.start..segment.end));
-            if whole && segment.state != SegmentState::Sacked {
+            let is_covered = whole.start <= segment.start && segment.end <= whole.end;
+            if is_covered && segment.state != SegmentState::Sacked {
                 let delivery = segment.delivery();
                 news.amount.add(segment.len(), 1);
                 if news.highest.is_none_or(|highest| highest.end < delivery.end) {

@@ -77,14 +77,15 @@ impl RangeSet {
     }
 
     /// Adds `range` and merges it with the ranges it touches. Calls `fresh` for each part that was not in the
-    /// set before.
-    pub fn insert_with(&mut self, range: Range<u64>, mut fresh: impl FnMut(Range<u64>)) {
+    /// set before. Returns the range that contains `range` afterwards.
+    pub fn insert_with(&mut self, range: Range<u64>, mut fresh: impl FnMut(Range<u64>)) -> Range<u64> {
         if range.is_empty() {
-            return;
+            return range;
         }
         // All ranges in `first..last` overlap or touch the new one.
         let first = self.count_while(|r| r.end < range.start);
-        let last = first + self.ranges[first..].partition_point(|r| r.start <= range.end);
+        let touching = self.ranges[first..].iter().take_while(|r| r.start <= range.end).count();
+        let last = first + touching;
         let mut cursor = range.start;
         for old in &self.ranges[first..last] {
             if cursor < old.start {
@@ -96,13 +97,15 @@ impl RangeSet {
             fresh(cursor..range.end);
         }
         if first == last {
-            self.ranges.insert(first, range);
+            self.ranges.insert(first, range.clone());
+            range
         } else {
             self.ranges[first].start = self.ranges[first].start.min(range.start);
             self.ranges[first].end = self.ranges[last - 1].end.max(range.end);
             if last - first > 1 {
                 self.ranges.drain(first + 1..last);
             }
+            self.ranges[first].clone()
         }
     }
 
@@ -171,7 +174,8 @@ mod tests {
                     bits[start as usize..].fill(false);
                 } else {
                     let mut fresh = vec![];
-                    set.insert_with(start..end, |r| fresh.extend(r));
+                    let whole = set.insert_with(start..end, |r| fresh.extend(r));
+                    assert!(end == start || set.iter().any(|range| *range == whole));
                     let expected: Vec<u64> = (start..end).filter(|i| !bits[*i as usize]).collect();
                     assert_eq!(fresh, expected);
                     bits[start as usize..end as usize].fill(true);

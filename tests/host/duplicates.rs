@@ -135,3 +135,22 @@ fn data_and_fin_are_not_duplicate_acks() {
         assert_eq!(out.iter().any(|out| out.seq == 1), repairs, "{flags:?}, {len} bytes: {out:?}");
     }
 }
+
+/// RFC 2018 §8 permits a receiver to drop out-of-order data, but then it must not report it any more.
+#[test]
+fn dropped_data_is_not_reported() {
+    let mut profile = Profile::default();
+    // At most 64 ranges.
+    profile.acks.recv_buffer = 8000;
+    let mut test = connected(profile);
+    let ranges: Vec<u64> = (0..64).map(|n| 1001 + 20 * n).collect();
+    for start in &ranges {
+        let out = test.segment(Flags::ACK, *start, 1, 65_535, 10);
+        assert_eq!(out[0].blocks()[0], (*start, start + 10));
+    }
+    // A lower range replaces the highest one.
+    let out = test.segment(Flags::ACK, 501, 1, 65_535, 10);
+    let expected = [501, ranges[62], ranges[61]].map(|start| (start, start + 10));
+    assert_eq!(out[0].blocks()[..3], expected);
+    assert!(!out[0].blocks().contains(&(ranges[63], ranges[63] + 10)), "{:?}", out[0].blocks());
+}

@@ -9,6 +9,10 @@ use crate::tcp::context::Context;
 use crate::tcp::negotiated::Negotiated;
 use crate::tcp::statistics::Statistics;
 
+/// The blocks that the latest segments belong to, most recent first. Data that extends or joins blocks moves
+/// them to the front.
+pub(super) type RecentBlocks = [Option<(u64, u64)>; 4];
+
 impl Receiver {
     /// Records a segment with duplicate data for the D-SACK block of the next ACK (RFC 2883 §4).
     pub(in crate::tcp) fn note_duplicate(
@@ -72,13 +76,27 @@ impl Receiver {
     pub(super) fn remember_block(&mut self, profile: &Profile, offset: u64) {
         // Data beyond the window, or without room in the buffer, is not held.
         let Some((start, end)) = self.held_around(profile, offset) else { return };
-        let mut recent = [Some(start), None, None, None];
+        let mut recent = [Some((start, end)), None, None, None];
         let before = self.recent.as_deref().copied().unwrap_or_default();
-        let others = before.into_iter().flatten().filter(|offset| !(start..end).contains(offset));
-        for (slot, offset) in recent[1..].iter_mut().zip(others) {
-            *slot = Some(offset);
+        let others =
+            before.into_iter().filter(|block| block.is_some_and(|(at, _)| !(start..end).contains(&at)));
+        for (slot, block) in recent[1..].iter_mut().zip(others) {
+            *slot = block;
         }
         **self.recent.get_or_insert_default() = recent;
+    }
+
+    /// Updates the recorded blocks after out-of-order data was dropped.
+    pub(super) fn shorten_blocks(&mut self) {
+        let (ranges, fin) = (self.buffer.out_of_order(), self.early_fin());
+        let shortened = |(start, end): (u64, u64)| match ranges.containing(start) {
+            // The peer's FIN is not dropped.
+            Some(range) if fin == Some(range.end) => Some((start, end)),
+            Some(range) => Some((start, range.end)),
+            None => Some((start, end)).filter(|_| fin == Some(start)),
+        };
+        let recent = self.recent.as_deref().map(|recent| recent.map(|block| block.and_then(shortened)));
+        self.recent = recent.map(Box::new);
     }
 
     /// Clears the recorded blocks once nothing is missing.
@@ -130,13 +148,12 @@ impl Receiver {
         if let Some((start, end)) = dsack.and_then(|(left, _)| self.held_around(profile, left)) {
             blocks.push(seq(start), seq(end));
         }
-        let recent = self.recent.as_deref().copied().unwrap_or_default();
-        let mut last = None;
-        for (start, end) in recent.iter().flatten().filter_map(|offset| self.held_around(profile, *offset)) {
-            let repeated = blocks.as_slice().iter().skip(1).any(|(left, _)| *left == seq(start));
-            if !repeated && last != Some(start) {
-                blocks.push(seq(start), seq(end));
-                last = Some(start);
+        let around_duplicate = blocks.as_slice().get(1).map(|(left, _)| *left);
+        // The data of a block at or below RCV.NXT is no longer out of order.
+        let next = self.buffer.next();
+        for (start, end) in self.recent.iter().flat_map(|recent| recent.iter().flatten()) {
+            if *start > next && around_duplicate != Some(seq(*start)) {
+                blocks.push(seq(*start), seq(*end));
             }
         }
         blocks

@@ -68,6 +68,7 @@ impl Receiver {
             return;
         }
         budget.note_pruned(bytes);
+        self.shorten_blocks();
         self.policy.on_pruned(self.buffer.next() + self.buffer.out_of_order_span());
     }
 

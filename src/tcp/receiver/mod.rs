@@ -31,6 +31,7 @@ use airwire::time::{Duration, Instant};
 use self::alarm::ReorderingAlarm;
 pub(super) use self::arrives::{Acceptability, PAWS_VALID};
 use self::arrives::{Challenges, FIRST_DATA_CREDIT};
+use self::blocks::RecentBlocks;
 use self::buffer::RecvBuffer;
 pub(super) use self::memory::Storing;
 use self::policy::Policy;
@@ -90,8 +91,8 @@ pub(super) struct Receiver {
     policy: Policy,
     /// Data of the largest segment so far, an estimate of the peer's SMSS.
     mss_seen: u32,
-    /// Start offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
-    recent: Option<Box<[Option<u64>; 4]>>,
+    /// The SACK blocks that grew most recently (RFC 2018 §4).
+    recent: Option<Box<RecentBlocks>>,
     /// The present segment takes the fast path of Linux.
     on_fast_path: bool,
     /// A duplicate that the next ACK reports, or that the last ACK has reported.
@@ -462,6 +463,7 @@ impl Receiver {
 
     fn drop_out_of_order(&mut self) {
         self.buffer.drop_from(0);
+        self.shorten_blocks();
         self.policy.on_pruned(0);
     }
 
