@@ -34,6 +34,8 @@ pub struct Packet(Box<Counted>);
 struct Counted {
     content: Content,
     memory: u32,
+    /// Number of bytes on the wire that an abbreviated packet does not contain.
+    omitted: u32,
 }
 
 /// Memory of a packet in addition to its bytes: its data, its place in a queue, and the overhead of the
@@ -58,7 +60,7 @@ pub struct Content {
 impl From<Content> for Counted {
     fn from(content: Content) -> Self {
         let memory = content.bytes.capacity().saturating_add(OVERHEAD);
-        Self { content, memory: u32::try_from(memory).unwrap_or(u32::MAX) }
+        Self { content, memory: u32::try_from(memory).unwrap_or(u32::MAX), omitted: 0 }
     }
 }
 
@@ -120,9 +122,15 @@ impl Packet {
         self.0.memory.into()
     }
 
-    /// Length in bytes, including the IP header.
+    /// Length on the wire in bytes, including the IP header.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.0.omitted as usize
+    }
+
+    /// Computes the length of an abbreviated packet from its IP header.
+    pub(crate) fn note_omitted(&mut self) {
+        let end = View::without_extensions(&self.bytes).map_or(0, |view| view.end);
+        self.0.omitted = end.saturating_sub(self.bytes.len()) as u32;
     }
 
     /// Whether the packet has no bytes. A path accepts such a packet, but a stage may refuse it.

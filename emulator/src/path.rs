@@ -159,7 +159,8 @@ impl Path {
     /// hosts' packets inside the path, in bytes. If it is near the memory limit, the call has no effect,
     /// because the limit is checked when packets arrive at a stage. Must be called before the first packet,
     /// and only for a path that records nothing. The path cannot be reconfigured afterwards. Returns whether
-    /// all stages look ahead. Such stages do not change the bytes of packets.
+    /// no stage reads or changes the bytes of packets, so that
+    /// [`handle_abbreviated_packet`](Self::handle_abbreviated_packet) is possible.
     pub fn look_ahead(&mut self, hosts: u64) -> bool {
         if !self.radio_links.is_empty() || hosts > self.out.memory.limit() / 16 {
             return false;
@@ -174,7 +175,32 @@ impl Path {
         }
         // The stages no longer have deadlines of their own in the directions in which they look ahead.
         self.be_lazy(true);
-        self.chains.iter().map(Chain::len).sum::<usize>() == 2 * self.stages.len()
+        let Self { chains, stages, .. } = self;
+        chains.iter().map(Chain::len).sum::<usize>() == 2 * stages.len()
+            && !chains.iter().any(|chain| chain.reads_packets(stages))
+    }
+
+    /// Like [`Machine::handle_packet`], for a packet that may be [abbreviated](airwire::segment::abbreviate). It
+    /// leaves as it entered.
+    pub fn handle_abbreviated_packet(&mut self, now: Instant, port: Port, bytes: Vec<u8>) {
+        let direction = self.begin_arrival(now, port);
+        let packet = self.out.originate_abbreviated(direction, bytes);
+        self.arrive(now, packet);
+    }
+
+    fn begin_arrival(&mut self, now: Instant, port: Port) -> Direction {
+        self.now = now;
+        self.out.begin(now, None);
+        if port == FIXED { Direction::Down } else { Direction::Up }
+    }
+
+    fn arrive(&mut self, now: Instant, packet: Packet) {
+        let first = self.first_stop(packet.direction);
+        if let Stop::Stage(stage) = first {
+            self.out.memory.shift(None, Some(stage), packet.direction, packet.memory());
+        }
+        self.run(now, Some((first, packet)));
+        self.deadlines.settle();
     }
 
     /// Processes all events up to `now` that lazy stages have deferred. Without effect for times before the
@@ -441,16 +467,9 @@ impl Path {
 
 impl Machine for Path {
     fn handle_packet(&mut self, now: Instant, port: Port, bytes: Vec<u8>) {
-        let direction = if port == FIXED { Direction::Down } else { Direction::Up };
-        self.now = now;
-        self.out.begin(now, None);
+        let direction = self.begin_arrival(now, port);
         let packet = self.out.originate(direction, Origin::Host, bytes);
-        let first = self.first_stop(direction);
-        if let Stop::Stage(stage) = first {
-            self.out.memory.shift(None, Some(stage), direction, packet.memory());
-        }
-        self.run(now, Some((first, packet)));
-        self.deadlines.settle();
+        self.arrive(now, packet);
     }
 
     fn handle_deadline(&mut self, now: Instant) {

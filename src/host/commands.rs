@@ -1,5 +1,6 @@
 //! Commands of the application on an open connection.
 
+use airwire::text::{Known, Text};
 use airwire::time::Instant;
 
 use super::{ConnId, Host};
@@ -28,6 +29,11 @@ impl Host {
         self.write_with(now, id, data, Push::Now)
     }
 
+    /// Like [`Host::write`], for a part of the known stream, which takes no memory.
+    pub fn write_known(&mut self, now: Instant, id: ConnId, data: Known) -> Result<usize, IoError> {
+        self.write_text(now, id, Text::Known(data), Push::Now)
+    }
+
     /// Like [`Host::write`], but with a flag for more data that follows immediately (MSG_MORE).
     pub fn write_with(
         &mut self,
@@ -36,6 +42,10 @@ impl Host {
         data: &[u8],
         push: Push,
     ) -> Result<usize, IoError> {
+        self.write_text(now, id, Text::Bytes(data), push)
+    }
+
+    fn write_text(&mut self, now: Instant, id: ConnId, data: Text<'_>, push: Push) -> Result<usize, IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         match connection.state() {
             State::Closed => return Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
@@ -75,6 +85,14 @@ impl Host {
                 Ok(count)
             }
         }
+    }
+
+    /// Reads up to `max` bytes that arrived in order, if they are one part of the known stream. Otherwise
+    /// [`Host::read`] returns the next bytes.
+    pub fn read_known(&mut self, id: ConnId, max: usize) -> Option<Known> {
+        let known = self.slots.get_mut(id)?.read_known(max)?;
+        self.mark_ready(id.index());
+        Some(known)
     }
 
     /// Like [`Host::read`], but leaves the bytes in the buffer.

@@ -11,6 +11,7 @@
 use airwire::options::Options;
 use airwire::segment::{Flags, Segment};
 use airwire::seq::Seq;
+use airwire::text::Text;
 use airwire::time::{Duration, Instant};
 
 use super::keyed_hash;
@@ -84,7 +85,7 @@ impl Cookie {
                 timestamps: from.options.timestamps.filter(|_| self.ts_bits.is_some()),
                 ..Options::default()
             },
-            payload: &[],
+            payload: Text::EMPTY,
         }
     }
 
@@ -135,7 +136,7 @@ mod tests {
             window: 65_535,
             ecn: Ecn::NotEct,
             options,
-            payload: &[],
+            payload: Text::EMPTY,
         }
     }
 
@@ -148,7 +149,7 @@ mod tests {
             seq: syn.seq.at(1),
             ack: number.at(1),
             flags: Flags::ACK,
-            payload: &[],
+            payload: Text::EMPTY,
             options,
             ..syn.clone()
         }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use admission::AdmissionClass;
 use airwire::piece::Piece;
-use airwire::segment::{self, BadPacket, Flags, Segment, Verified};
+use airwire::segment::{self, BadPacket, Flags, Ip, Segment, Verified};
 use airwire::time::Instant;
 pub use commands::IoError;
 use demux::{Demux, Tuple};
@@ -162,25 +162,30 @@ impl Host {
 
     /// Processes one whole IP packet. A malformed packet is only counted.
     pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.handle(now, packet, Verified::NotYet);
+        self.handle(now, packet, segment::parse_ip(packet), Verified::NotYet);
     }
 
-    /// Like [`Host::handle_packet`], for a packet whose TCP checksum the device has verified, or which was
-    /// written by this process. The checksum is not computed, and its field may have any value.
+    /// Like [`Host::handle_packet`], for a packet whose TCP checksum the device has verified. The checksum is
+    /// not computed, and its field may have any value.
     pub fn handle_verified_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.handle(now, packet, Verified::ByDevice);
+        self.handle(now, packet, segment::parse_ip(packet), Verified::ByDevice);
     }
 
-    fn handle(&mut self, now: Instant, packet: &[u8], verified: Verified) {
+    /// Like [`Host::handle_packet`], for a packet of [`Host::poll_abbreviated_packet`].
+    pub fn handle_abbreviated_packet(&mut self, now: Instant, packet: &[u8]) {
+        self.handle(now, packet, segment::parse_abbreviated_ip(packet), Verified::ByDevice);
+    }
+
+    #[inline]
+    fn handle(&mut self, now: Instant, packet: &[u8], ip: Result<Ip<'_>, BadPacket>, verified: Verified) {
         self.counters.packets_in += 1;
-        if let Err(bad) = self.process_packet(now, packet, verified) {
+        if let Err(bad) = ip.and_then(|ip| self.process_packet(now, &ip, verified)) {
             *self.counters.bad.entry(bad).or_default() += 1;
             self.log_bad(now, packet, bad);
         }
     }
 
-    fn process_packet(&mut self, now: Instant, packet: &[u8], verified: Verified) -> Result<(), BadPacket> {
-        let ip = segment::parse_ip(packet)?;
+    fn process_packet(&mut self, now: Instant, ip: &Ip<'_>, verified: Verified) -> Result<(), BadPacket> {
         if !self.addrs.contains(&ip.dst) {
             self.counters.not_ours += 1;
             return Ok(());
@@ -192,11 +197,11 @@ impl Host {
         }
         match ip.protocol {
             IpProtocol::Tcp => {
-                let segment = segment::parse_tcp(&ip, verified)?;
+                let segment = segment::parse_tcp(ip, verified)?;
                 self.process_segment(now, &segment);
                 Ok(())
             }
-            IpProtocol::Icmp | IpProtocol::Icmpv6 => self.process_icmp(now, &ip),
+            IpProtocol::Icmp | IpProtocol::Icmpv6 => self.process_icmp(now, ip),
             _ => Err(BadPacket::Protocol),
         }
     }

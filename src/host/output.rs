@@ -12,15 +12,14 @@ impl Host {
         self.poll(now, Out::Packet(packet))
     }
 
-    /// Like [`Host::poll_packet`], but may leave the TCP checksum of the packet zero, because its computation
-    /// and verification are the most expensive steps. The packet must be passed to
-    /// [`Host::handle_verified_packet`].
-    pub fn poll_unsummed_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        self.poll(now, Out::Unsummed(packet))
+    /// Like [`Host::poll_packet`], for a host in the same process: the TCP checksum may be missing, and the packet
+    /// may be [abbreviated](airwire::segment::abbreviate). [`Host::handle_abbreviated_packet`] accepts it.
+    pub fn poll_abbreviated_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        self.poll(now, Out::Abbreviated(packet))
     }
 
     fn poll(&mut self, now: Instant, mut out: Out<'_>) -> bool {
-        let (Out::Packet(packet) | Out::Unsummed(packet)) = &mut out else { return false };
+        let (Out::Packet(packet) | Out::Abbreviated(packet)) = &mut out else { return false };
         if !self.next_piece.is_empty()
             && let Some(next) = std::mem::take(&mut self.next_piece).into_packet()
         {

@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use airwire::seq::Seq;
+use airwire::text::{Known, Text};
 use airwire::time::Instant;
 
 use super::context::Context;
@@ -133,7 +134,7 @@ impl Connection {
     }
 
     /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
-    pub(crate) fn write(&mut self, now: Instant, data: &[u8], push: Push) -> usize {
+    pub(crate) fn write(&mut self, now: Instant, data: Text<'_>, push: Push) -> usize {
         self.release_syn();
         let Parts { sender, receiver, charge, cx, .. } = self.parts();
         sender.reserve_for_blocks(receiver.sack_len_on_data(cx));
@@ -152,13 +153,24 @@ impl Connection {
     }
 
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
-        let Parts { sender, receiver, charge, cx, .. } = self.parts();
-        let count = receiver.read(out);
+        let count = self.receiver.read(out);
         if count > 0 {
-            let max_seg = sender.max_seg(&cx.negotiated, &cx.options);
-            receiver.consider_window_update(cx, charge.budget(), max_seg);
+            self.consider_window_update();
         }
         count
+    }
+
+    /// Reads up to `max` bytes that arrived in order, if they are one part of the known stream.
+    pub(crate) fn read_known(&mut self, max: usize) -> Option<Known> {
+        let known = self.receiver.read_known(max)?;
+        self.consider_window_update();
+        Some(known)
+    }
+
+    fn consider_window_update(&mut self) {
+        let Parts { sender, receiver, charge, cx, .. } = self.parts();
+        let max_seg = sender.max_seg(&cx.negotiated, &cx.options);
+        receiver.consider_window_update(cx, charge.budget(), max_seg);
     }
 
     pub(crate) fn peek(&self, out: &mut [u8]) -> usize {

@@ -1,6 +1,7 @@
 //! Hosts in memory that pass packets directly to each other. Tests of every recipe, every timer, and hostile
 //! peers.
 
+mod abbreviated;
 mod catalogue;
 mod changes;
 mod close;

@@ -3,6 +3,7 @@
 //! * [`time`] and [`rng`]: integer nanoseconds and seeded randomness. The caller supplies both.
 //! * [`segment`], [`options`], [`checksum`], [`seq`]: the wire format of TCP/IP.
 //! * [`view`], [`rewrite`]: headers of packets that may be truncated, and changes in place.
+//! * [`text`]: the text of segments, as bytes or as a part of a known stream.
 //! * [`piece`]: segments that leave in one write.
 //! * [`marks`], [`experiment`]: bits and options that base stations and receivers add to TCP headers.
 //! * [`fast_open`]: the option of TCP Fast Open.
@@ -63,6 +64,7 @@ pub mod rewrite;
 pub mod rng;
 pub mod segment;
 pub mod seq;
+pub mod text;
 pub mod time;
 pub mod units;
 pub mod view;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::options::{Layout, Options};
 use crate::segment::{self, Flags, Header};
+use crate::text::Known;
 
 /// Payload that is to be placed into packets.
 #[derive(Clone, Debug)]
@@ -14,15 +15,18 @@ pub enum Payload<'a> {
     Copied(&'a [u8]),
     /// This range of immutable memory can be referenced instead of copied.
     Shared(&'a Arc<Vec<u8>>, Range<usize>),
+    /// The bytes are not stored.
+    Known(Known),
 }
 
 impl Payload<'_> {
     /// Appends the bytes to `out`.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(match self {
-            Self::Copied(bytes) => bytes,
-            Self::Shared(memory, range) => &memory[range.clone()],
-        });
+        match self {
+            Self::Copied(bytes) => out.extend_from_slice(bytes),
+            Self::Shared(memory, range) => out.extend_from_slice(&memory[range.clone()]),
+            Self::Known(known) => known.copy_to(out),
+        }
     }
 }
 
@@ -173,6 +177,7 @@ impl Piece {
     ) {
         self.clear();
         let write_options = |bytes: &mut Vec<u8>| options.write(layout, bytes);
+        segment::reserve(&mut self.own, len);
         let tcp = segment::emit_headers(&mut self.own, header, write_options, len);
         self.extend_parts_from(0);
         let segments = Segments {
@@ -220,9 +225,9 @@ impl Piece {
 
     fn push(&mut self, payload: Payload<'_>) {
         match payload {
-            Payload::Copied(bytes) => {
+            Payload::Copied(_) | Payload::Known(_) => {
                 let from = self.own.len();
-                self.own.extend_from_slice(bytes);
+                payload.copy_to(&mut self.own);
                 self.extend_parts_from(from);
             }
             Payload::Shared(memory, range) => {

@@ -10,6 +10,7 @@ use smoltcp::wire::{IpProtocol, Ipv6Packet};
 pub use crate::flags::{Ecn, Flags};
 use crate::options::Options;
 use crate::seq::Seq;
+use crate::text::{Known, Text};
 use crate::view::{NoHeader, TCP, Tcp, View};
 
 /// A received TCP segment, which still points into the packet.
@@ -32,8 +33,8 @@ pub struct Segment<'a> {
     pub ecn: Ecn,
     /// The known options. Unknown options are dropped.
     pub options: Options,
-    /// The payload bytes.
-    pub payload: &'a [u8],
+    /// The payload.
+    pub payload: Text<'a>,
 }
 
 impl Segment<'_> {
@@ -89,6 +90,8 @@ pub struct Ip<'a> {
     pub ecn: Ecn,
     /// The bytes after the IP header and its extension headers, without padding that the link added.
     pub payload: &'a [u8],
+    /// Length of the payload on the wire. An abbreviated packet has fewer bytes in `payload`.
+    len: usize,
 }
 
 /// Checks and removes the IP header, including IPv6 extension headers.
@@ -97,16 +100,36 @@ pub struct Ip<'a> {
 /// If the headers are truncated or damaged, or the packet is a fragment.
 #[inline]
 pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
-    let view = View::of(packet).map_err(|error| match error {
-        NoHeader::Truncated(_) => BadPacket::Truncated,
-        NoHeader::NotIp => BadPacket::NotIp,
-    })?;
+    let view = view(packet)?;
     if !view.is_complete() {
         return Err(BadPacket::Truncated);
     }
     if view.is_header_damaged() {
         return Err(BadPacket::IpChecksum);
     }
+    ip(&view)
+}
+
+/// Like [`parse_ip`], for a packet of this process that may be [abbreviated](abbreviate). Does not verify the
+/// checksum of the header.
+///
+/// # Errors
+/// If the headers are truncated, or the packet is a fragment.
+#[inline]
+pub fn parse_abbreviated_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
+    ip(&view(packet)?)
+}
+
+#[inline]
+fn view(packet: &[u8]) -> Result<View<'_>, BadPacket> {
+    View::of(packet).map_err(|error| match error {
+        NoHeader::Truncated(_) => BadPacket::Truncated,
+        NoHeader::NotIp => BadPacket::NotIp,
+    })
+}
+
+#[inline]
+fn ip<'a>(view: &View<'a>) -> Result<Ip<'a>, BadPacket> {
     if view.fragment.is_some() {
         return Err(BadPacket::Fragment);
     }
@@ -119,7 +142,15 @@ pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
         protocol: view.protocol.into(),
         ecn: view.ecn(),
         payload: view.payload(),
+        len: view.end - view.transport,
     })
+}
+
+/// Ends an abbreviated packet, of which only the headers have been written: appends the position of its text
+/// instead of the text. The length field of the IP header counts the text. The text must be longer than the
+/// position, because this is how [`parse_tcp`] recognises an abbreviated packet.
+pub fn abbreviate(packet: &mut Vec<u8>, text: Known) {
+    packet.extend_from_slice(&text.start().to_be_bytes());
 }
 
 /// Whether the TCP checksum of a packet has been verified.
@@ -156,6 +187,14 @@ pub fn parse_tcp<'a>(ip: &Ip<'a>, verified: Verified) -> Result<Segment<'a>, Bad
     if header.src_port == 0 || header.dst_port == 0 || !is_unicast(ip.src) || !is_unicast(ip.dst) {
         return Err(BadPacket::Address);
     }
+    let len = ip.len.saturating_sub(header.len);
+    let payload = match payload.first_chunk() {
+        Some(position) if len > payload.len() => {
+            let start = u64::from_be_bytes(*position);
+            Text::Known(Known::new(start..start.saturating_add(len as u64)))
+        }
+        _ => Text::Bytes(payload),
+    };
     Ok(Segment {
         src: SocketAddr::new(ip.src, header.src_port),
         dst: SocketAddr::new(ip.dst, header.dst_port),
@@ -205,6 +244,9 @@ pub struct Header {
     pub ident: u16,
 }
 
+/// Maximum length of a TCP header.
+const LONGEST_HEADER: usize = 60;
+
 /// Overwrites `packet` with one complete IP packet: headers, `options` (already padded), then `payload`,
 /// which consists of two slices because a ring buffer wraps.
 ///
@@ -212,10 +254,17 @@ pub struct Header {
 /// If `src` and `dst` are not of one address family.
 pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u8], &[u8])) {
     let len = payload.0.len() + payload.1.len();
+    reserve(packet, len);
     let tcp = emit_headers(packet, header, |packet| packet.extend_from_slice(options), len);
     packet.extend_from_slice(payload.0);
     packet.extend_from_slice(payload.1);
     fill_checksum(packet, tcp, header);
+}
+
+/// Clears `packet`, and reserves memory for the longest headers and `len` bytes of payload.
+pub fn reserve(packet: &mut Vec<u8>, len: usize) {
+    packet.clear();
+    packet.reserve(40 + LONGEST_HEADER + len);
 }
 
 /// Writes the checksum into the TCP header that begins at `tcp`, the offset that [`emit_headers`] returns.
@@ -227,8 +276,8 @@ pub fn fill_checksum(packet: &mut [u8], tcp: usize, header: &Header) {
 
 /// Overwrites `packet` with the headers of one IP packet, and returns the offset of the TCP header.
 ///
-/// `options` appends the padded options. The caller appends the `len` bytes of payload. The TCP checksum is
-/// zero: [`fill_checksum`] or a device must fill it in.
+/// `options` appends the padded options. The caller appends the `len` bytes of payload, for which it may
+/// [reserve](reserve) memory before. The TCP checksum is zero: [`fill_checksum`] or a device must fill it in.
 ///
 /// # Panics
 /// If `src` and `dst` are not of one address family.
@@ -238,11 +287,9 @@ pub fn emit_headers(
     options: impl FnOnce(&mut Vec<u8>),
     len: usize,
 ) -> usize {
-    /// Maximum length of a TCP header.
-    const LONGEST_HEADER: usize = 60;
     let tcp = if header.src.is_ipv4() { 20 } else { 40 };
     packet.clear();
-    packet.reserve(tcp + LONGEST_HEADER + len);
+    packet.reserve(tcp + LONGEST_HEADER);
     match header.src {
         SocketAddr::V4(_) => packet.extend_from_slice(&[0; 40]),
         SocketAddr::V6(_) => packet.extend_from_slice(&[0; 60]),

@@ -51,6 +51,8 @@ struct PassingPacket<'a> {
     at: Instant,
     origin: Origin,
     packet: &'a [u8],
+    /// Length on the wire.
+    len: usize,
 }
 
 /// Number of packets after which a chain's changes are applied to the counters.
@@ -123,6 +125,14 @@ impl Chain {
         }
     }
 
+    /// Returns whether a stage reads the bytes of packets.
+    pub(super) fn reads_packets(&self, stages: &mut [NamedStage]) -> bool {
+        self.members.iter().any(|member| match stages[member.index].stage.lookahead(self.direction) {
+            Ahead::Carries(stage) => stage.reads_packets(),
+            Ahead::Emits(_) | Ahead::Passes | Ahead::No => false,
+        })
+    }
+
     /// Number of stages.
     pub(super) fn len(&self) -> usize {
         self.members.len()
@@ -150,7 +160,8 @@ impl Chain {
         // arrive by a deadline entered the path after all these deadlines.
         let is_first = self.direction == Direction::Up || !by_deadline;
         self.emit(stages, now, is_first, accounts);
-        let passing = PassingPacket { at: now, origin: packet.origin, packet: &packet.bytes };
+        let passing =
+            PassingPacket { at: now, origin: packet.origin, packet: &packet.bytes, len: packet.len() };
         self.carry(stages, now, 0, passing, accounts)
     }
 
@@ -165,7 +176,7 @@ impl Chain {
         for place in from..self.members.len() {
             let index = self.members[place].index;
             match stages[index].stage.lookahead(self.direction) {
-                Ahead::Carries(stage) => match stage.carry(now, passing.at, passing.packet) {
+                Ahead::Carries(stage) => match stage.carry(now, passing.at, passing.packet, passing.len) {
                     Ok(leaves) => passing.at = leaves,
                     Err(why) => {
                         let change = Change::Dropped(passing.origin, why);
@@ -183,7 +194,7 @@ impl Chain {
             }
             if matches!(passing.origin, Origin::Background { leaves_after } if usize::from(leaves_after) == index)
             {
-                let change = Change::Left(passing.packet.len());
+                let change = Change::Left(passing.len);
                 let times = (now, passing.at);
                 change.apply_or_keep(times, self.direction, &mut self.members[place].departing, accounts);
                 return None;
@@ -203,7 +214,7 @@ impl Chain {
             }
             let packet = emitter.emit();
             accounts.background[self.direction].enter(packet.len());
-            let passing = PassingPacket { at, origin, packet: &packet };
+            let passing = PassingPacket { at, origin, packet: &packet, len: packet.len() };
             self.carry(stages, now, 1, passing, accounts);
         }
     }

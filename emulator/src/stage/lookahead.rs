@@ -26,8 +26,12 @@ pub enum Ahead<'a> {
 /// A stage that knows at once when a packet leaves. It keeps packets in order.
 pub trait Lookahead {
     /// Carries a packet that arrives at `at`, and returns the time at which it leaves, or the reason why it is
-    /// dropped on arrival. `at` never decreases. It may be later than the path's time `now`.
-    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8]) -> Result<Instant, DropReason>;
+    /// dropped on arrival. `at` never decreases. It may be later than the path's time `now`. The packet has
+    /// `len` bytes on the wire, and `packet` may be abbreviated unless the stage [reads](Self::reads_packets) it.
+    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8], len: usize) -> Result<Instant, DropReason>;
+
+    /// Returns whether the stage reads the bytes of packets.
+    fn reads_packets(&self) -> bool;
 
     /// Returns whether packets spend time in the stage.
     fn delays(&self) -> bool;

@@ -54,18 +54,33 @@ impl Outbox {
 
     /// Creates a packet with the next number of its path. The caller must `forward` it.
     pub fn originate(&mut self, direction: Direction, origin: Origin, bytes: Vec<u8>) -> Packet {
+        let packet = self.create(direction, origin, bytes);
+        self.count_new(packet)
+    }
+
+    /// Creates a host's packet that may be [abbreviated](airwire::segment::abbreviate).
+    pub(crate) fn originate_abbreviated(&mut self, direction: Direction, bytes: Vec<u8>) -> Packet {
+        let mut packet = self.create(direction, Origin::Host, bytes);
+        packet.note_omitted();
+        self.count_new(packet)
+    }
+
+    fn create(&mut self, direction: Direction, origin: Origin, bytes: Vec<u8>) -> Packet {
         let id = PacketId(self.next_id);
         self.next_id += 1;
         let content = Content { id, direction, origin, entered: self.at, bytes };
-        let packet = match self.spare.packets.pop() {
+        match self.spare.packets.pop() {
             Some(mut packet) => {
                 packet.replace(content);
                 packet
             }
             None => content.into(),
-        };
-        self.accounts.of(direction, origin).enter(packet.len());
-        self.memory.add(self.stage, direction, packet.memory());
+        }
+    }
+
+    fn count_new(&mut self, packet: Packet) -> Packet {
+        self.accounts.of(packet.direction, packet.origin).enter(packet.len());
+        self.memory.add(self.stage, packet.direction, packet.memory());
         self.note(&packet, Event::Entered { bytes: packet.len() });
         packet
     }

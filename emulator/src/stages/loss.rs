@@ -392,20 +392,20 @@ impl Loss {
 }
 
 impl Loss {
-    /// Decides about the next packet, and counts it.
-    fn judge(&mut self, now: Instant, packet: &[u8]) -> Option<DropReason> {
+    /// Decides about the next packet, which has `len` bytes, and counts it.
+    fn judge(&mut self, now: Instant, packet: &[u8], len: usize) -> Option<DropReason> {
         self.packets += 1;
-        self.bytes_in += packet.len() as u64;
+        self.bytes_in += len as u64;
         // Draw a number for every model, so that a change of model at run time does not shift the later
         // draws.
         let draw = self.damage.unit();
         let why = match &mut self.channel {
             Channel::Clean => None,
             Channel::Memoryless(error_rate) => {
-                (draw < error_rate.probability(packet.len())).then_some(DropReason::Loss)
+                (draw < error_rate.probability(len)).then_some(DropReason::Loss)
             }
             Channel::Chain(chain) => {
-                (draw < chain.pass(now, packet.len(), &mut self.state)).then_some(DropReason::Loss)
+                (draw < chain.pass(now, len, &mut self.state)).then_some(DropReason::Loss)
             }
             Channel::Fading(fading) => fading.loses(now).then_some(DropReason::Loss),
             Channel::List(list) => list.matches(self.packets, packet).then_some(DropReason::Listed),
@@ -413,7 +413,7 @@ impl Loss {
         let why = why.filter(|_| self.affects.covers(packet));
         if why.is_some() {
             self.lost += 1;
-            self.bytes_lost += packet.len() as u64;
+            self.bytes_lost += len as u64;
         }
         why
     }
@@ -431,12 +431,16 @@ impl Channel {
 }
 
 impl Lookahead for Loss {
-    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8]) -> Result<Instant, DropReason> {
+    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8], len: usize) -> Result<Instant, DropReason> {
         while self.ahead.pop_front_if(|arrival| arrival.at <= now).is_some() {}
         let channel = self.channel.shown();
-        let why = self.judge(at, packet);
-        self.ahead.push_back(Arrival { at, bytes: packet.len() as u64, is_lost: why.is_some(), channel });
+        let why = self.judge(at, packet, len);
+        self.ahead.push_back(Arrival { at, bytes: len as u64, is_lost: why.is_some(), channel });
         why.map_or(Ok(at), Err)
+    }
+
+    fn reads_packets(&self) -> bool {
+        self.affects != Affects::All || matches!(self.channel, Channel::List(_))
     }
 
     fn delays(&self) -> bool {
@@ -456,7 +460,7 @@ impl OneWay for Loss {
     type Config = LossConfig;
 
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        match self.judge(now, &packet.bytes) {
+        match self.judge(now, &packet.bytes, packet.len()) {
             Some(reason) => out.drop(packet, reason),
             None => out.forward(packet),
         }

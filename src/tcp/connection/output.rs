@@ -4,6 +4,7 @@ use airwire::options::{Layout, Options, Timestamps};
 use airwire::piece::{Payload, Piece};
 use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::seq::Seq;
+use airwire::text::Known;
 use airwire::time::Instant;
 
 use super::Connection;
@@ -17,8 +18,8 @@ use crate::tcp::socket::State;
 pub(crate) enum Out<'a> {
     /// Overwritten with a whole packet.
     Packet(&'a mut Vec<u8>),
-    /// The same, without the TCP checksum.
-    Unsummed(&'a mut Vec<u8>),
+    /// The same, without the TCP checksum, and [abbreviated](segment::abbreviate) if possible.
+    Abbreviated(&'a mut Vec<u8>),
     /// The segment is appended to `piece` if it continues it; otherwise it overwrites `next`.
     Piece { piece: &'a mut Piece, next: &'a mut Piece },
 }
@@ -31,15 +32,24 @@ impl Out<'_> {
         options: &Options,
         layout: Layout,
         len: usize,
-        text: impl Iterator<Item = Payload<'a>>,
+        mut text: impl Iterator<Item = Payload<'a>>,
     ) {
+        let write_options = |packet: &mut Vec<u8>| options.write(layout, packet);
         match self {
             Self::Packet(packet) => {
-                let tcp = write_unsummed(packet, header, options, layout, len, text);
+                segment::reserve(packet, len);
+                let tcp = segment::emit_headers(packet, header, write_options, len);
+                text.for_each(|text| text.copy_to(packet));
                 segment::fill_checksum(packet, tcp, header);
             }
-            Self::Unsummed(packet) => {
-                write_unsummed(packet, header, options, layout, len, text);
+            Self::Abbreviated(packet) => {
+                segment::emit_headers(packet, header, write_options, len);
+                match text.next() {
+                    Some(Payload::Known(known)) if known.len() == len && len >= Known::MIN_ABBREVIATED => {
+                        segment::abbreviate(packet, known);
+                    }
+                    first => first.into_iter().chain(text).for_each(|text| text.copy_to(packet)),
+                }
             }
             Self::Piece { piece, .. } if piece.is_empty() => piece.begin(header, options, layout, len, text),
             Self::Piece { piece, .. } if piece.can_append(header, options, len) => {
@@ -48,20 +58,6 @@ impl Out<'_> {
             Self::Piece { next, .. } => next.begin(header, options, layout, len, text),
         }
     }
-}
-
-/// Writes a segment without TCP checksum, and returns the offset of its TCP header.
-fn write_unsummed<'a>(
-    packet: &mut Vec<u8>,
-    header: &Header,
-    options: &Options,
-    layout: Layout,
-    len: usize,
-    text: impl Iterator<Item = Payload<'a>>,
-) -> usize {
-    let tcp = segment::emit_headers(packet, header, |packet| options.write(layout, packet), len);
-    text.for_each(|text| text.copy_to(packet));
-    tcp
 }
 
 impl Connection {

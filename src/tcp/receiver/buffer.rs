@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
+use airwire::text::{Known, Text};
+
 use super::reassembly::{OutOfOrder, max_ranges};
+use super::stored_text::StoredText;
 use crate::ranges::RangeSet;
 
 /// Data that arrived and that the application has not read, including data after holes (RFC 9293 §3.4
@@ -10,7 +13,7 @@ use crate::ranges::RangeSet;
 #[derive(Clone, Debug)]
 pub(super) struct RecvBuffer {
     /// In-order unread data.
-    data: VecDeque<u8>,
+    data: StoredText,
     /// RCV.NXT, counting only data bytes.
     next: u64,
     /// Data received above `next`. Boxed because it is rare.
@@ -20,7 +23,7 @@ pub(super) struct RecvBuffer {
 
 impl RecvBuffer {
     pub(super) fn new(start: u64, limit: usize) -> Self {
-        Self { data: VecDeque::new(), next: start, held: None, limit }
+        Self { data: StoredText::default(), next: start, held: None, limit }
     }
 
     pub(super) fn next(&self) -> u64 {
@@ -58,7 +61,7 @@ impl RecvBuffer {
 
     /// Returns the total memory use in bytes.
     pub(super) fn cost(&self) -> usize {
-        self.data.capacity() + self.cost_out_of_order()
+        self.data.memory() + self.cost_out_of_order()
     }
 
     /// Returns the bytes of memory that `len` more in-order bytes would take.
@@ -71,26 +74,26 @@ impl RecvBuffer {
         self.held.as_ref().map_or(0, |held| held.cost())
     }
 
-    /// Stores `bytes`, which start at `offset`. Data below RCV.NXT or above `edge`, the advertised window's
+    /// Stores `text`, which starts at `offset`. Data below RCV.NXT or above `edge`, the advertised window's
     /// edge, is ignored. Returns how far RCV.NXT moved.
-    pub(super) fn insert(&mut self, offset: u64, bytes: &[u8], edge: u64) -> u64 {
-        let end = (offset + bytes.len() as u64).min(edge);
+    pub(super) fn insert(&mut self, offset: u64, text: Text<'_>, edge: u64) -> u64 {
+        let end = (offset + text.len() as u64).min(edge);
         let from = offset.max(self.next);
         if from >= end {
             return 0;
         }
-        let bytes = &bytes[(from - offset) as usize..(end - offset) as usize];
+        let text = text.slice((from - offset) as usize..(end - offset) as usize);
         if from > self.next {
-            self.held.get_or_insert_default().insert(from, bytes);
+            self.held.get_or_insert_default().insert(from, text);
             return 0;
         }
         let before = self.next;
         let Some(held) = &mut self.held else {
-            self.data.extend(bytes);
+            self.data.append(text);
             self.next = end;
             return end - before;
         };
-        self.next = held.append_in_order(before, bytes, &mut self.data);
+        self.next = held.append_in_order(before, text, &mut self.data);
         self.held.take_if(|held| held.ranges().is_empty());
         self.next - before
     }
@@ -115,12 +118,16 @@ impl RecvBuffer {
     }
 
     pub(super) fn peek(&self, out: &mut [u8]) -> usize {
-        let count = out.len().min(self.readable());
-        let (head, tail) = self.data.as_slices();
-        let first = count.min(head.len());
-        out[..first].copy_from_slice(&head[..first]);
-        out[first..count].copy_from_slice(&tail[..count - first]);
-        count
+        self.data.copy_to(out)
+    }
+
+    /// Removes up to `max` readable bytes, if they are one part of the known stream.
+    pub(super) fn read_known(&mut self, max: usize) -> Option<Known> {
+        let StoredText::Known(known) = &mut self.data else { return None };
+        let count = known.len().min(max);
+        let read = known.slice(0..count);
+        *known = known.slice(count..known.len());
+        (count > 0).then_some(read)
     }
 
     pub(super) fn read(&mut self, out: &mut [u8]) -> usize {
@@ -134,12 +141,14 @@ impl RecvBuffer {
 
     /// Removes the first `count` readable bytes.
     pub(super) fn discard(&mut self, count: usize) {
-        self.data.drain(..count);
+        self.data.discard(count);
         // An idle connection keeps at most a small buffer.
-        if self.data.is_empty() && self.data.capacity() > 512 {
-            self.data = VecDeque::new();
+        if self.data.is_empty() && self.data.memory() > 512 {
+            self.data = StoredText::default();
         }
-        shrink(&mut self.data);
+        if let StoredText::Bytes(bytes) = &mut self.data {
+            shrink(bytes);
+        }
     }
 
     /// Drops out-of-order data at or above `offset`, because the stream ends there.
@@ -151,10 +160,10 @@ impl RecvBuffer {
     }
 }
 
-/// Returns the bytes by which the queue's capacity would grow. It at least doubles when it grows.
-fn growth(queue: &VecDeque<u8>, len: usize) -> usize {
-    let capacity = queue.capacity();
-    if queue.len() + len <= capacity { 0 } else { capacity.max(queue.len() + len - capacity) }
+/// Returns the bytes by which the allocated memory would grow. It at least doubles when it grows.
+fn growth(data: &StoredText, len: usize) -> usize {
+    let capacity = data.memory();
+    if data.len() + len <= capacity { 0 } else { capacity.max(data.len() + len - capacity) }
 }
 
 /// Releases most of the memory that a burst needed, once the queue is short again.
@@ -184,7 +193,8 @@ mod tests {
                 let from = (base + random.below(80)).saturating_sub(10).min(199);
                 let to = (from + 1 + random.below(20)).min(200);
                 let before = buffer.next();
-                let moved = buffer.insert(1 + from, &stream[from as usize..to as usize], 1 + base + 64);
+                let moved =
+                    buffer.insert(1 + from, Text::Bytes(&stream[from as usize..to as usize]), 1 + base + 64);
                 assert_eq!(buffer.next(), before + moved);
                 assert!(buffer.window() <= 64, "{} bytes free", buffer.window());
                 let mut out = [0; 7];
@@ -198,9 +208,9 @@ mod tests {
     #[test]
     fn overlap_keeps_first_received_bytes() {
         let mut buffer = RecvBuffer::new(1, 100);
-        buffer.insert(5, b"EFGH", 101);
-        buffer.insert(3, b"cdefghij", 101);
-        buffer.insert(1, b"ab", 101);
+        buffer.insert(5, Text::Bytes(b"EFGH"), 101);
+        buffer.insert(3, Text::Bytes(b"cdefghij"), 101);
+        buffer.insert(1, Text::Bytes(b"ab"), 101);
         let mut out = [0; 20];
         let n = buffer.read(&mut out);
         assert_eq!(&out[..n], b"abcdEFGHij");
@@ -210,7 +220,7 @@ mod tests {
     fn buffer_frees_memory_after_burst() {
         let mut buffer = RecvBuffer::new(1, 4 << 20);
         let burst = vec![1; 1 << 20];
-        buffer.insert(1, &burst, 1 + (4 << 20));
+        buffer.insert(1, Text::Bytes(&burst), 1 + (4 << 20));
         assert!(buffer.cost() >= 1 << 20);
         buffer.discard((1 << 20) - 1000);
         assert!(buffer.cost() < 300 << 10, "{} bytes allocated for 1000", buffer.cost());
@@ -224,11 +234,11 @@ mod tests {
         let edge = 1 + 100 * OVERHEAD as u64;
         for n in 0..100 {
             assert_eq!(buffer.make_room_for_range(1000 + 2 * n), Some(0));
-            buffer.insert(1000 + 2 * n, b"x", edge);
+            buffer.insert(1000 + 2 * n, Text::Bytes(b"x"), edge);
         }
         assert_eq!(buffer.make_room_for_range(2000), None, "a range above all others is refused");
         assert_eq!(buffer.make_room_for_range(500), Some(1));
-        buffer.insert(500, b"x", edge);
+        buffer.insert(500, Text::Bytes(b"x"), edge);
         assert_eq!(buffer.out_of_order().len(), 100);
         assert_eq!(buffer.out_of_order().last(), Some(&(1196..1197)));
     }

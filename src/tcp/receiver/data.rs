@@ -1,6 +1,7 @@
 //! Incoming text and the FIN: storing them, and scheduling their ACK.
 
 use airwire::segment::{Ecn, Flags, Segment};
+use airwire::text::Text;
 use airwire::time::{Duration, Instant};
 
 use super::linux::{AckDelay, AckState, Acks};
@@ -179,7 +180,7 @@ impl Receiver {
         cx: &Context,
         storing: &mut Storing<'_>,
         segment: &Segment<'_>,
-        (offset, text): (u64, &[u8]),
+        (offset, text): (u64, Text<'_>),
     ) -> bool {
         let next = self.buffer.next();
         self.mss_seen = self.mss_seen.max(text.len() as u32);
@@ -207,10 +208,10 @@ impl Receiver {
     }
 
     /// Returns the part of `text`, which starts at `offset`, that lies below the FIN.
-    fn below_fin<'a>(&self, text: &'a [u8], offset: u64) -> &'a [u8] {
+    fn below_fin<'a>(&self, text: Text<'a>, offset: u64) -> Text<'a> {
         let Some(fin) = self.fin else { return text };
         let len = fin.saturating_sub(offset) as usize;
-        &text[..text.len().min(len)]
+        text.slice(0..text.len().min(len))
     }
 
     /// Schedules an ACK. By the rules of Linux, `schedule` records it; by the plain rules, it is sent now.

@@ -10,7 +10,7 @@
 //! | `memory` | storing and pruning when memory is short |
 //! | `policy`, `linux` | when to acknowledge and how large the window is, by plain rules or by Linux's |
 //! | `alarm` | the reordering alarm |
-//! | `buffer`, `reassembly` | the receive buffer |
+//! | `buffer`, `reassembly`, `stored_text` | the receive buffer |
 
 mod alarm;
 mod arrives;
@@ -21,11 +21,13 @@ mod linux;
 mod memory;
 mod policy;
 mod reassembly;
+mod stored_text;
 mod window;
 
 use airwire::options::Timestamps;
 use airwire::segment::{Flags, Segment};
 use airwire::seq::Seq;
+use airwire::text::{Known, Text};
 use airwire::time::{Duration, Instant};
 
 use self::alarm::ReorderingAlarm;
@@ -127,11 +129,11 @@ pub(super) struct Queued {
 
 impl Queued {
     fn of(syn: &Segment<'_>) -> Self {
-        Self { bare: Segment { payload: &[], ..syn.clone() }, text: syn.payload.to_vec() }
+        Self { bare: Segment { payload: Text::EMPTY, ..syn.clone() }, text: syn.payload.to_vec() }
     }
 
     pub(super) fn segment(&self) -> Segment<'_> {
-        Segment { payload: &self.text, ..self.bare.clone() }
+        Segment { payload: Text::Bytes(&self.text), ..self.bare.clone() }
     }
 }
 
@@ -313,8 +315,20 @@ impl Receiver {
     /// Reads bytes that arrived in order.
     pub(super) fn read(&mut self, out: &mut [u8]) -> usize {
         let count = self.buffer.read(out);
-        self.fin_is_read |= count < out.len() && self.has_reached_fin();
+        self.on_read(count, out.len());
         count
+    }
+
+    /// Reads up to `max` bytes that arrived in order, if they are one part of the known stream.
+    pub(super) fn read_known(&mut self, max: usize) -> Option<Known> {
+        let known = self.buffer.read_known(max)?;
+        self.on_read(known.len(), max);
+        Some(known)
+    }
+
+    /// The application has read `count` of `max` bytes.
+    fn on_read(&mut self, count: usize, max: usize) {
+        self.fin_is_read |= count < max && self.has_reached_fin();
     }
 
     /// Shuts down reading. The profile decides whether buffered data can still be read.

@@ -1,8 +1,11 @@
 //! Data received above RCV.NXT. Its memory use depends on the amount of data, not on its position in the
 //! window.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
+use airwire::text::Text;
+
+use super::stored_text::StoredText;
 use crate::ranges::RangeSet;
 
 /// Out-of-order data in pieces that never overlap. The first copy of a byte is kept: a later one must not
@@ -10,8 +13,8 @@ use crate::ranges::RangeSet;
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutOfOrder {
     ranges: RangeSet,
-    /// The bytes of the ranges, keyed by the offset of each piece.
-    pieces: BTreeMap<u64, Vec<u8>>,
+    /// The text of the ranges, keyed by the offset of each piece.
+    pieces: BTreeMap<u64, StoredText>,
     cost: usize,
 }
 
@@ -44,24 +47,24 @@ impl OutOfOrder {
         self.cost
     }
 
-    /// Stores the new part of `bytes`, which start at `offset` above a hole.
-    pub(super) fn insert(&mut self, offset: u64, bytes: &[u8]) {
+    /// Stores the new part of `text`, which starts at `offset` above a hole.
+    pub(super) fn insert(&mut self, offset: u64, text: Text<'_>) {
         let Self { ranges, pieces, cost } = self;
-        ranges.insert_with(offset..offset + bytes.len() as u64, |fresh| {
-            let text = &bytes[(fresh.start - offset) as usize..(fresh.end - offset) as usize];
+        ranges.insert_with(offset..offset + text.len() as u64, |fresh| {
+            let text = text.slice((fresh.start - offset) as usize..(fresh.end - offset) as usize);
             *cost = (*cost).wrapping_add_signed(add_piece(pieces, fresh.start, text));
         });
     }
 
-    /// Appends `bytes`, which start at `next` (RCV.NXT), and the stored data that they connect to, to `data`.
+    /// Appends `text`, which starts at `next` (RCV.NXT), and the stored data that it connects to, to `data`.
     /// Returns the new RCV.NXT.
-    pub(super) fn append_in_order(&mut self, next: u64, bytes: &[u8], data: &mut VecDeque<u8>) -> u64 {
+    pub(super) fn append_in_order(&mut self, next: u64, text: Text<'_>, data: &mut StoredText) -> u64 {
         let Self { ranges, pieces, cost } = self;
         let mut end = next;
-        ranges.insert_with(next..next + bytes.len() as u64, |fresh| {
-            let text = &bytes[(fresh.start - next) as usize..(fresh.end - next) as usize];
+        ranges.insert_with(next..next + text.len() as u64, |fresh| {
+            let text = text.slice((fresh.start - next) as usize..(fresh.end - next) as usize);
             if fresh.start == end {
-                data.extend(text);
+                data.append(text);
                 end = fresh.end;
             } else {
                 *cost = (*cost).wrapping_add_signed(add_piece(pieces, fresh.start, text));
@@ -71,7 +74,7 @@ impl OutOfOrder {
             let piece = first.remove();
             *cost -= cost_of(&piece);
             end += piece.len() as u64;
-            data.extend(piece);
+            data.append_stored(&piece);
         }
         ranges.remove_below(end);
         end
@@ -112,24 +115,27 @@ impl OutOfOrder {
     }
 }
 
-fn cost_of(piece: &Vec<u8>) -> usize {
-    piece.capacity() + OVERHEAD
+fn cost_of(piece: &StoredText) -> usize {
+    piece.memory() + OVERHEAD
 }
 
 /// Adds `text` to the pieces. Returns the change in memory use.
-fn add_piece(pieces: &mut BTreeMap<u64, Vec<u8>>, at: u64, text: &[u8]) -> isize {
+fn add_piece(pieces: &mut BTreeMap<u64, StoredText>, at: u64, text: Text<'_>) -> isize {
     // In the common case, the data follows everything stored so far.
     let is_last = pieces.last_key_value().is_none_or(|(start, _)| *start < at);
     let before = match is_last {
         true => pieces.last_entry().map(|last| (*last.key(), last.into_mut())),
         false => pieces.range_mut(..at).next_back().map(|(start, piece)| (*start, piece)),
     };
-    let extended = before
-        .filter(|(start, piece)| *start + piece.len() as u64 == at && piece.len() + text.len() <= MAX_PIECE);
+    let extended = before.filter(|(start, piece)| {
+        *start + piece.len() as u64 == at
+            && piece.len() + text.len() <= MAX_PIECE
+            && piece.is_continued_by(text)
+    });
     let (start, cost) = match extended {
         Some((start, piece)) => (start, append(piece, text)),
         None => {
-            let piece = text.to_vec();
+            let piece = StoredText::from(text);
             let cost = cost_of(&piece) as isize;
             pieces.insert(at, piece);
             (at, cost)
@@ -140,23 +146,28 @@ fn add_piece(pieces: &mut BTreeMap<u64, Vec<u8>>, at: u64, text: &[u8]) -> isize
 
 /// Merges the piece from `start` to `end` with the one that starts at `end`, if both are small. Returns the
 /// change in memory use.
-fn merge_small(pieces: &mut BTreeMap<u64, Vec<u8>>, start: u64, end: u64) -> isize {
+fn merge_small(pieces: &mut BTreeMap<u64, StoredText>, start: u64, end: u64) -> isize {
     let len = (end - start) as usize;
     let Some(after) = pieces.get(&end).filter(|after| len + after.len() <= MAX_MERGED) else { return 0 };
-    let (after, freed) = (after.clone(), cost_of(after));
-    pieces.remove(&end);
-    pieces.get_mut(&start).map_or(0, |piece| append(piece, &after)) - freed as isize
+    if !pieces.get(&start).is_some_and(|piece| piece.is_continued_by(after.first_slice())) {
+        return 0;
+    }
+    let freed = cost_of(after);
+    let Some(after) = pieces.remove(&end) else { return 0 };
+    pieces.get_mut(&start).map_or(0, |piece| append(piece, after.first_slice())) - freed as isize
 }
 
 /// Appends `text`. The capacity is doubled so that bytes are rarely moved, but never beyond the size of a
 /// whole piece. Returns the change in memory use.
-fn append(piece: &mut Vec<u8>, text: &[u8]) -> isize {
-    let (before, needed) = (piece.capacity(), piece.len() + text.len());
-    if needed > before {
-        piece.reserve_exact((2 * piece.len()).min(MAX_PIECE).max(needed) - piece.len());
+fn append(piece: &mut StoredText, text: Text<'_>) -> isize {
+    let (before, needed) = (piece.memory(), piece.len() + text.len());
+    if let StoredText::Bytes(bytes) = piece
+        && needed > before
+    {
+        bytes.reserve_exact((2 * bytes.len()).min(MAX_PIECE).max(needed) - bytes.len());
     }
-    piece.extend_from_slice(text);
-    (piece.capacity() - before) as isize
+    piece.append(text);
+    (piece.memory() - before) as isize
 }
 
 #[cfg(test)]
@@ -174,7 +185,7 @@ mod tests {
     #[test]
     fn single_byte_at_window_edge_costs_little_memory() {
         let mut held = OutOfOrder::default();
-        held.insert(4 << 20, b"x");
+        held.insert(4 << 20, Text::Bytes(b"x"));
         check_cost(&held);
         assert!(held.cost() <= OVERHEAD + 8, "{} bytes", held.cost());
     }
@@ -186,16 +197,18 @@ mod tests {
             let mut held = OutOfOrder::default();
             for n in 0..10_000 {
                 let at = position(n);
-                held.insert(10 + at, &[at as u8]);
+                held.insert(10 + at, Text::Bytes(&[at as u8]));
             }
             check_cost(&held);
             assert_eq!(held.ranges().len(), 1);
             assert!(pieces(&held) <= 2 * 10_000 / MAX_MERGED + 2, "{} pieces", pieces(&held));
             assert!(held.cost() <= 2 * 10_000 + OVERHEAD * pieces(&held), "{} bytes", held.cost());
-            let mut data = VecDeque::new();
-            assert_eq!(held.append_in_order(9, &[255], &mut data), 10_010);
+            let mut data = StoredText::default();
+            assert_eq!(held.append_in_order(9, Text::Bytes(&[255]), &mut data), 10_010);
             assert_eq!((held.cost(), pieces(&held), held.ranges().len()), (0, 0, 0));
-            assert!(data.iter().skip(1).enumerate().all(|(n, byte)| *byte == n as u8), "bytes differ");
+            let mut bytes = vec![0; data.len()];
+            data.copy_to(&mut bytes);
+            assert!(bytes.iter().skip(1).enumerate().all(|(n, byte)| *byte == n as u8), "bytes differ");
         }
     }
 
@@ -203,8 +216,8 @@ mod tests {
     fn adjacent_pieces_merge_up_to_one_kibibyte() {
         for (len, expected) in [(MAX_MERGED / 2, 1), (MAX_MERGED / 2 + 1, 2)] {
             let mut held = OutOfOrder::default();
-            held.insert(10_000, &[1; MAX_MERGED / 2]);
-            held.insert(10_000 - len as u64, &vec![2; len]);
+            held.insert(10_000, Text::Bytes(&[1; MAX_MERGED / 2]));
+            held.insert(10_000 - len as u64, Text::Bytes(&vec![2; len]));
             check_cost(&held);
             assert_eq!((pieces(&held), held.ranges().len()), (expected, 1), "{len} bytes");
         }
@@ -214,7 +227,7 @@ mod tests {
     fn prune_drops_highest_ranges_first() {
         let mut held = OutOfOrder::default();
         for n in 0..10 {
-            held.insert(100 * n + 50, &[n as u8; 20]);
+            held.insert(100 * n + 50, Text::Bytes(&[n as u8; 20]));
         }
         assert_eq!(held.prune(1), 20);
         assert_eq!(held.ranges().last(), Some(&(850..870)));

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use airwire::piece::Payload;
+use airwire::text::{Known, Text};
 
 #[derive(Debug)]
 pub(super) struct SendBuffer {
@@ -47,24 +48,37 @@ enum Bytes {
     /// A full chunk of [`LARGEST`] bytes. Outgoing packets refer to this chunk, so its data need not be
     /// copied.
     Shared(Arc<Vec<u8>>),
+    /// Data that takes no memory.
+    Known(Known),
 }
 
 impl Bytes {
-    fn capacity(&self) -> usize {
-        self.memory().capacity()
+    fn len(&self) -> usize {
+        match self {
+            Self::Own(bytes) => bytes.len(),
+            Self::Shared(bytes) => bytes.len(),
+            Self::Known(known) => known.len(),
+        }
     }
 
-    fn memory(&self) -> &Vec<u8> {
+    /// Returns the allocated memory.
+    fn memory(&self) -> usize {
         match self {
-            Self::Own(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
+            Self::Own(bytes) => bytes.capacity(),
+            Self::Shared(bytes) => bytes.capacity(),
+            Self::Known(_) => 0,
         }
+    }
+
+    fn spare(&self) -> usize {
+        self.memory().saturating_sub(self.len())
     }
 
     fn payload(&self, range: Range<usize>) -> Payload<'_> {
         match self {
             Self::Own(bytes) => Payload::Copied(&bytes[range]),
             Self::Shared(bytes) => Payload::Shared(bytes, range),
+            Self::Known(known) => Payload::Known(known.slice(range)),
         }
     }
 }
@@ -72,11 +86,7 @@ impl Bytes {
 impl Chunk {
     /// Returns the offset after its last byte.
     fn end(&self) -> u64 {
-        self.start + self.bytes.memory().len() as u64
-    }
-
-    fn spare(&self) -> usize {
-        self.bytes.capacity() - self.bytes.memory().len()
+        self.start + self.bytes.len() as u64
     }
 
     fn append(&mut self, more: &[u8]) {
@@ -134,10 +144,29 @@ impl SendBuffer {
         (self.end - self.start) as usize
     }
 
-    /// Writes as much of `bytes` as there is room for, and returns the number of bytes.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
-        let taken = bytes.len().min(self.free());
-        let mut rest = &bytes[..taken];
+    /// Writes as much of `text` as there is room for, and returns the number of bytes.
+    pub(super) fn write(&mut self, text: Text<'_>) -> usize {
+        let taken = text.len().min(self.free());
+        match text.slice(0..taken) {
+            Text::Bytes(bytes) => self.write_bytes(bytes),
+            Text::Known(known) => self.write_known(known),
+        }
+        taken
+    }
+
+    fn write_known(&mut self, known: Known) {
+        let extended = match self.chunks.back_mut() {
+            Some(Chunk { bytes: Bytes::Known(last), .. }) => last.extend(known),
+            _ => known.is_empty(),
+        };
+        if !extended {
+            self.chunks.push_back(Chunk { start: self.end, bytes: Bytes::Known(known) });
+        }
+        self.end += known.len() as u64;
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
         while !rest.is_empty() {
             let spare = self.spare();
             if spare == 0 {
@@ -151,7 +180,6 @@ impl SendBuffer {
             self.end += now.len() as u64;
             rest = later;
         }
-        taken
     }
 
     fn add_chunk(&mut self, size: usize) {
@@ -193,7 +221,7 @@ impl SendBuffer {
     pub(super) fn payloads(&self, range: Range<u64>) -> impl Iterator<Item = Payload<'_>> {
         let mut at = range.start.max(self.start);
         let end = range.end.min(self.end);
-        let first = self.chunks.partition_point(|chunk| chunk.end() <= at);
+        let first = self.chunk_of(at);
         self.chunks.range(first..).map_while(move |chunk| {
             if at >= end {
                 return None;
@@ -204,12 +232,26 @@ impl SendBuffer {
         })
     }
 
+    /// Returns the index of the chunk that contains `offset`, or the number of chunks.
+    fn chunk_of(&self, offset: u64) -> usize {
+        if offset >= self.end {
+            return self.chunks.len();
+        }
+        // Large buffers consist of chunks of equal size, so the expected position is checked first.
+        let first = self.chunks.front().map_or(self.start, |first| first.start);
+        let guess = ((offset - first) * self.chunks.len() as u64 / (self.end - first)) as usize;
+        match self.chunks.get(guess) {
+            Some(chunk) if chunk.start <= offset && offset < chunk.end() => guess,
+            _ => self.chunks.partition_point(|chunk| chunk.end() <= offset),
+        }
+    }
+
     /// Releases everything below `offset`, which has been acknowledged.
     pub(super) fn release_below(&mut self, offset: u64) {
         self.start = offset.clamp(self.start, self.end);
         self.release_records();
         while let Some(first) = self.chunks.front().filter(|first| first.end() <= self.start) {
-            if first.spare() > 0 {
+            if first.bytes.spare() > 0 {
                 // The chunk has room for more data.
                 break;
             }
@@ -234,7 +276,7 @@ impl SendBuffer {
     }
 
     fn recycle(&mut self, bytes: Bytes) {
-        self.allocated -= bytes.capacity();
+        self.allocated -= bytes.memory();
         // A chunk that an outgoing packet still refers to is not reused, although its data was acknowledged.
         if let Bytes::Shared(bytes) = bytes
             && let Ok(mut bytes) = Arc::try_unwrap(bytes)
@@ -260,7 +302,7 @@ impl SendBuffer {
 
     /// Returns the number of bytes that fit without allocating memory.
     pub(super) fn spare(&self) -> usize {
-        self.chunks.back().map_or(0, Chunk::spare)
+        self.chunks.back().map_or(0, |last| last.bytes.spare())
     }
 
     /// Frees the buffer of an idle connection.
@@ -303,7 +345,7 @@ mod tests {
                 let room = buffer.free();
                 let growth = buffer.growth(wanted.min(room));
                 let before = buffer.cost();
-                assert_eq!(buffer.write(&bytes(end..end + wanted as u64)), wanted.min(room));
+                assert_eq!(buffer.write(Text::Bytes(&bytes(end..end + wanted as u64))), wanted.min(room));
                 assert_eq!(buffer.cost() - before, growth, "round {round}: {wanted}");
                 assert_eq!(buffer.end(), end + wanted.min(room) as u64);
                 let from = start + random.below(1 + buffer.len() as u64);
@@ -312,7 +354,7 @@ mod tests {
                 start += random.below(1 + buffer.len() as u64);
                 buffer.release_below(start);
                 assert_eq!(buffer.len() as u64, buffer.end() - start);
-                let sum: usize = buffer.chunks.iter().map(|chunk| chunk.bytes.capacity()).sum();
+                let sum: usize = buffer.chunks.iter().map(|chunk| chunk.bytes.memory()).sum();
                 assert_eq!(buffer.cost(), sum + buffer.reusable.len() * LARGEST);
             }
         }
@@ -322,12 +364,12 @@ mod tests {
     fn segments_reach_to_end_of_their_record() {
         let mut buffer = SendBuffer::new(1, 100);
         buffer.end_record();
-        buffer.write(b"abc");
+        buffer.write(Text::Bytes(b"abc"));
         buffer.end_record();
         buffer.end_record();
-        buffer.write(b"defg");
+        buffer.write(Text::Bytes(b"defg"));
         buffer.end_record();
-        buffer.write(b"h");
+        buffer.write(Text::Bytes(b"h"));
         assert_eq!([1, 3, 4, 7, 8, 9].map(|offset| buffer.record_end(offset)), [4, 4, 8, 8, 9, 9]);
         assert_eq!([1, 4, 8, 9].map(|offset| buffer.ends_record(offset)), [false, true, true, false]);
         buffer.release_below(4);
@@ -340,7 +382,7 @@ mod tests {
     fn out_of_range_bytes_are_not_copied() {
         let mut buffer = SendBuffer::new(1, 100);
         assert_eq!(copied(&buffer, 0..9), b"");
-        buffer.write(b"abcdef");
+        buffer.write(Text::Bytes(b"abcdef"));
         buffer.release_below(3);
         assert_eq!(copied(&buffer, 0..9), b"cdef");
         assert_eq!(copied(&buffer, 5..5), b"");
@@ -354,12 +396,12 @@ mod tests {
     #[test]
     fn buffer_memory_shrinks_with_window() {
         let mut buffer = SendBuffer::new(1, 4 << 20);
-        buffer.write(&bytes(1..1 + (1 << 20)));
+        buffer.write(Text::Bytes(&bytes(1..1 + (1 << 20))));
         assert_eq!(buffer.cost(), 1 << 20);
         for _ in 0..100 {
             let end = buffer.end();
             buffer.release_below(end - 5_000);
-            buffer.write(&bytes(end..end + 1_000));
+            buffer.write(Text::Bytes(&bytes(end..end + 1_000)));
         }
         assert!(buffer.cost() <= 6_000 + 2 * USUAL, "{} bytes allocated for 6000", buffer.cost());
         buffer.release_below(buffer.end());
@@ -370,12 +412,12 @@ mod tests {
     #[test]
     fn sliding_window_needs_no_new_memory() {
         let mut buffer = SendBuffer::new(1, 4 << 20);
-        buffer.write(&bytes(1..1 + (1 << 20)));
+        buffer.write(Text::Bytes(&bytes(1..1 + (1 << 20))));
         for round in 0..40 {
             let end = buffer.end();
             buffer.release_below(end - (1 << 20) + 65_536);
             assert_eq!(buffer.growth(65_536), 0, "round {round}");
-            buffer.write(&bytes(end..end + 65_536));
+            buffer.write(Text::Bytes(&bytes(end..end + 65_536)));
         }
         assert_eq!(buffer.cost(), 1 << 20);
     }
@@ -383,7 +425,7 @@ mod tests {
     #[test]
     fn shared_chunks_stay_intact_after_release() {
         let mut buffer = SendBuffer::new(0, 4 << 20);
-        buffer.write(&bytes(0..(1 << 20) + 100));
+        buffer.write(Text::Bytes(&bytes(0..(1 << 20) + 100)));
         let chunk = LARGEST as u64;
         let across = chunk - 10..chunk + 10;
         let payloads: Vec<_> = buffer.payloads(across.clone()).collect();
@@ -400,7 +442,7 @@ mod tests {
         let cost = buffer.cost();
         buffer.release_below(3 * chunk);
         assert_eq!(buffer.cost(), cost - 2 * LARGEST, "one of three chunks is kept for reuse");
-        buffer.write(&[0xff; 2 * LARGEST]);
+        buffer.write(Text::Bytes(&[0xff; 2 * LARGEST]));
         let sent = [&sent[0][LARGEST - 10..], &sent[1][..10]].concat();
         assert_eq!(sent, bytes(across), "shared chunks are not overwritten");
     }
@@ -408,9 +450,26 @@ mod tests {
     #[test]
     fn small_write_allocates_smallest_chunk() {
         let mut buffer = SendBuffer::new(1, 1 << 20);
-        buffer.write(b"x");
+        buffer.write(Text::Bytes(b"x"));
         assert_eq!(buffer.cost(), SMALLEST);
-        buffer.write(&[7; 63]);
+        buffer.write(Text::Bytes(&[7; 63]));
         assert_eq!((buffer.cost(), buffer.spare()), (SMALLEST, 0));
+    }
+
+    #[test]
+    fn known_text_takes_no_memory_and_mixes_with_bytes() {
+        let mut buffer = SendBuffer::new(1, 100_000);
+        let (first, second) = (Known::new(5_000..35_000), Known::new(35_000..65_000));
+        assert_eq!(buffer.write(Text::Known(first)), 30_000);
+        assert_eq!(buffer.write(Text::Known(second)), 30_000);
+        assert_eq!((buffer.chunks.len(), buffer.cost()), (1, 0));
+        buffer.write(Text::Bytes(&bytes(0..1_000)));
+        assert_eq!(buffer.write(Text::Known(Known::new(0..90_000))), 39_000, "only as much as fits");
+        let mut expected = Text::Known(Known::new(5_000..65_000)).to_vec();
+        expected.extend(bytes(0..1_000));
+        expected.extend(Text::Known(Known::new(0..39_000)).to_vec());
+        assert_eq!(copied(&buffer, 1..100_001), expected);
+        buffer.release_below(70_000);
+        assert_eq!(copied(&buffer, 70_000..100_001), expected[69_999..]);
     }
 }

@@ -24,6 +24,7 @@ mod timers;
 
 use airwire::piece::Payload;
 use airwire::seq::Seq;
+use airwire::text::Text;
 use airwire::time::Instant;
 
 use self::buffer::SendBuffer;
@@ -183,7 +184,7 @@ impl Sender {
         cx: &Context,
         budget: &Budget,
         now: Instant,
-        data: &[u8],
+        data: Text<'_>,
         push: Push,
     ) -> usize {
         // In Linux, data that waits for the window does not prevent this (tcp_slow_start_after_idle_check()).
@@ -211,7 +212,7 @@ impl Sender {
         };
         let room = self.room_to_write(budget);
         let start = self.buffer.end();
-        let taken = self.buffer.write(&data[..data.len().min(room)]);
+        let taken = self.buffer.write(data.slice(0..data.len().min(room)));
         self.mark_pushes(cx, now, start);
         taken
     }

@@ -7,10 +7,10 @@ use airtcp::host::{ConnId, Host, IoError, ListenId};
 use airtcp::profile::Profile;
 use airtcp::recovery::{Counters, Decision, Inputs, Recipe};
 use airtcp::tcp::{Connection, Ended, Statistics};
+use airwire::text::Known;
 use airwire::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::stream::Stream;
 use super::watch::Watch;
 
 /// A connection that carries data in one direction.
@@ -121,7 +121,8 @@ pub(super) struct FlowPlan {
 
 pub(super) struct FlowState {
     pub(super) flow: FlowPlan,
-    stream: Stream,
+    /// Position in the known stream of the first byte that the sender writes.
+    first: u64,
     /// Indices of both hosts, by role.
     pub(super) hosts: [usize; 2],
     pub(super) remote: SocketAddr,
@@ -154,19 +155,21 @@ const READ_BUFFER_LEN: usize = 64 << 10;
 /// small ones.
 const MIN_WRITE_SEGMENTS: u64 = 2;
 
-/// Scratch buffers shared by the applications of all flows.
-pub(super) struct Buffers {
-    /// The expected stream.
-    stream: Vec<u8>,
-    read: Box<[u8]>,
-    /// Received data is compared in samples.
-    pub(super) in_samples: bool,
+/// Buffer shared by the applications of all flows. They use it for data that arrives as bytes.
+pub(super) struct ReadBuffer(Box<[u8]>);
+
+impl Default for ReadBuffer {
+    fn default() -> Self {
+        Self(vec![0; READ_BUFFER_LEN].into())
+    }
 }
 
-impl Default for Buffers {
-    fn default() -> Self {
-        Self { stream: Vec::new(), read: vec![0; READ_BUFFER_LEN].into(), in_samples: false }
-    }
+/// Maximum length of a flow, as a power of two.
+const MAX_LENGTH_BITS: u32 = 43;
+
+/// Returns the position in the known stream of a flow's first byte. Flows do not overlap, so mix-ups are detected.
+fn first_position(direction: Direction, index: usize) -> u64 {
+    (2 * index as u64 + direction as u64) << MAX_LENGTH_BITS
 }
 
 impl FlowState {
@@ -177,7 +180,7 @@ impl FlowState {
         (remote, listener): (SocketAddr, ListenId),
     ) -> Self {
         Self {
-            stream: Stream::new(flow.direction, index),
+            first: first_position(flow.direction, index),
             flow: FlowPlan { length: flow.length, start: flow.start, watch: flow.watch },
             hosts,
             remote,
@@ -241,26 +244,26 @@ impl FlowState {
         role: Role,
         now: Instant,
         host: &mut Host,
-        buffers: &mut Buffers,
+        buffer: &mut ReadBuffer,
     ) -> Result<usize, StreamError> {
         let Some(id) = self.connections[role as usize].filter(|_| !self.closed[role as usize]) else {
             return Ok(0);
         };
         match role {
             Role::Sender => {
-                let wrote = self.write(now, host, id, buffers);
+                let wrote = self.write(now, host, id);
                 // The sender receives nothing except the end of the stream.
-                self.read(now, host, id, role, buffers)?;
+                self.read(now, host, id, role, buffer)?;
                 Ok(wrote)
             }
             Role::Receiver => {
-                self.read(now, host, id, role, buffers)?;
+                self.read(now, host, id, role, buffer)?;
                 Ok(0)
             }
         }
     }
 
-    fn write(&mut self, now: Instant, host: &mut Host, id: ConnId, buffers: &mut Buffers) -> usize {
+    fn write(&mut self, now: Instant, host: &mut Host, id: ConnId) -> usize {
         let remaining = match self.flow.length {
             Length::Octets(octets) => octets - self.written,
             Length::Endless => u64::MAX,
@@ -277,8 +280,7 @@ impl FlowState {
         let count = remaining.min(wanted).min(connection.writable() as u64);
         let mut wrote = 0;
         if count > 0 {
-            let octets = self.stream.octets(self.written..self.written + count, &mut buffers.stream);
-            wrote = host.write(now, id, octets).unwrap_or(0);
+            wrote = host.write_known(now, id, self.known(self.written, count)).unwrap_or(0);
             self.written += wrote as u64;
         }
         if Length::Octets(self.written) == self.flow.length && !self.is_shut {
@@ -294,14 +296,22 @@ impl FlowState {
         host: &mut Host,
         id: ConnId,
         role: Role,
-        buffers: &mut Buffers,
+        ReadBuffer(buffer): &mut ReadBuffer,
     ) -> Result<(), StreamError> {
         let waits =
             |host: &Host| host.connection(id).is_some_and(|c| c.readable() == 0 && !c.at_end_of_stream());
         // Most segments carry no data to the sender, and at most one read buffer of data to the
         // receiver, so a check is cheaper than an empty read.
         while !waits(host) {
-            match host.read(id, &mut buffers.read) {
+            if let Some(known) = host.read_known(id, buffer.len()) {
+                self.check(role, known.len(), |expected| match expected.start() == known.start() {
+                    true => expected.len(),
+                    false => 0,
+                })?;
+                self.complete(now);
+                continue;
+            }
+            match host.read(id, buffer) {
                 Ok(0) => {
                     if role == Role::Receiver && self.flow.length != Length::Octets(self.delivered) {
                         return Err(StreamError::Short(self.delivered));
@@ -311,7 +321,7 @@ impl FlowState {
                     return Ok(());
                 }
                 Ok(count) => {
-                    self.check(role, count, buffers)?;
+                    self.check(role, count, |expected| expected.matching_len(&buffer[..expected.len()]))?;
                     self.complete(now);
                 }
                 Err(IoError::Ended(ended)) => {
@@ -325,22 +335,27 @@ impl FlowState {
         Ok(())
     }
 
-    fn check(&mut self, role: Role, count: usize, buffers: &mut Buffers) -> Result<(), StreamError> {
-        let Buffers { stream: scratch, read, in_samples } = buffers;
-        let octets = &read[..count];
+    /// Checks `count` bytes that were read. `matching_len` returns how many bytes equal the expected ones.
+    fn check(
+        &mut self,
+        role: Role,
+        count: usize,
+        matching_len: impl FnOnce(Known) -> usize,
+    ) -> Result<(), StreamError> {
         let expected = match (role, self.flow.length) {
             (Role::Sender, _) => 0,
-            (Role::Receiver, Length::Octets(length)) => {
-                octets.len().min((length - self.delivered).try_into().unwrap_or(usize::MAX))
-            }
-            (Role::Receiver, Length::Endless) => octets.len(),
+            (Role::Receiver, Length::Octets(length)) => (count as u64).min(length - self.delivered),
+            (Role::Receiver, Length::Endless) => count as u64,
         };
-        let correct = match in_samples {
-            true => self.stream.matching_len_in_samples(self.delivered, &octets[..expected], scratch),
-            false => self.stream.matching_len(self.delivered, &octets[..expected], scratch),
-        };
+        let correct = matching_len(self.known(self.delivered, expected));
         self.delivered += correct as u64;
-        if correct < octets.len() { Err(StreamError::Wrong(self.delivered)) } else { Ok(()) }
+        if correct < count { Err(StreamError::Wrong(self.delivered)) } else { Ok(()) }
+    }
+
+    /// Returns `count` bytes of the stream from this offset on.
+    fn known(&self, offset: u64, count: u64) -> Known {
+        let start = self.first + offset;
+        Known::new(start..start + count)
     }
 
     fn complete(&mut self, now: Instant) {

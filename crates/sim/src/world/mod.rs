@@ -1,16 +1,15 @@
 //! Any number of flows between a fixed and a mobile side over one `airlink` path, in virtual time.
 //!
-//! Every sender writes a known stream, and every receiver verifies it; a wrong byte ends the run. If
-//! nothing observes the run and no stage changes packets, only every eighth word is compared. The cost of
-//! an event does not depend on the number of flows, because only the flow of the
-//! arriving packet is processed. All events are determined by the [`WorldConfig`].
+//! Every sender writes a known stream, and every receiver verifies it; a wrong byte ends the run. If nothing
+//! observes the run and no stage reads packets, they carry positions in the stream instead of its bytes, and
+//! receivers verify the positions. The cost of an event does not depend on the number of flows, because only
+//! the flow of the arriving packet is processed. All events are determined by the [`WorldConfig`].
 
 mod error;
 mod flow;
 mod hosts;
 mod memory;
 mod score;
-mod stream;
 mod truth;
 mod watch;
 
@@ -29,8 +28,8 @@ use airtcp::recovery::{Decision, Truth};
 use airtcp::tcp::{Connection, SocketOptions};
 use airwire::time::{Duration, Instant};
 pub use error::WorldError;
-use flow::{Buffers, FlowState, Role};
 pub use flow::{Flow, FlowResult, Length, StreamError};
+use flow::{FlowState, ReadBuffer, Role};
 pub use hosts::HostSpec;
 use hosts::{Destination, FIRST_PORT, PORTS_PER_ADDRESS, SideHosts, SimHost, address};
 use memory::Records;
@@ -39,7 +38,7 @@ pub use truth::{Dropped, Losses};
 use watch::Watcher;
 pub use watch::{Content, DevicePacket, Observer, PacketKind, Passage, PathOutcome, Watch};
 
-/// Maximum number of flows. Each takes about 20 kB.
+/// Maximum number of flows. Each takes about 10 kB.
 pub(crate) const MAX_FLOWS: usize = 1_000_000;
 /// Upper bound on path events handled per step, unless every event is a step.
 const EVENTS_PER_STEP: u32 = 10_000;
@@ -82,8 +81,8 @@ pub struct World {
     /// Before the first step of a world that may look ahead: an upper bound on the memory of the packets of
     /// all flows, in bytes.
     windows: Option<u64>,
-    /// No packet has a TCP checksum, because the path does not change packets and no tap captures them.
-    is_unsummed: bool,
+    /// Packets are abbreviated, because no stage reads them and no tap captures them.
+    abbreviates: bool,
     hosts: Vec<SimHost>,
     flows: Vec<FlowState>,
     /// Flows that have not started, in descending order of their start.
@@ -101,7 +100,7 @@ pub struct World {
     listener: Option<Box<dyn Listener + Send>>,
     /// Reusable buffers of delivered packets.
     spare: Vec<Vec<u8>>,
-    buffers: Buffers,
+    read_buffer: ReadBuffer,
 }
 
 impl World {
@@ -150,7 +149,7 @@ impl World {
             now: Instant::ZERO,
             path,
             windows: (!watched).then_some(windows),
-            is_unsummed: false,
+            abbreviates: false,
             hosts: hosts.list,
             unfinished: flows.iter().filter(|state| state.has_end()).count(),
             watcher: watched.then(|| Watcher::new(uses_truth, packets)),
@@ -163,7 +162,7 @@ impl World {
             arrived_now: 0,
             step: EVENTS_PER_STEP,
             spare: Vec::new(),
-            buffers: Buffers::default(),
+            read_buffer: ReadBuffer::default(),
         })
     }
 
@@ -184,18 +183,18 @@ impl World {
     /// their devices. `side` is [`FIXED`] or [`MOBILE`].
     ///
     /// # Panics
-    /// After the first step, if packets without checksums may be on their way.
+    /// After the first step, if abbreviated packets may be on their way.
     pub fn tap(&mut self, side: Port, tap: impl Tap + Send + 'static) {
-        assert!(!self.is_unsummed, "attach the tap before the first step");
+        assert!(!self.abbreviates, "attach the tap before the first step");
         self.taps[side.0] = Some(Box::new(tap));
     }
 
     /// Attaches a listener, which receives the hosts' events in order.
     ///
     /// # Panics
-    /// After the first step, if packets without checksums may be on their way.
+    /// After the first step, if abbreviated packets may be on their way.
     pub fn listen(&mut self, listener: impl Listener + Send + 'static) {
-        assert!(!self.is_unsummed, "attach the listener before the first step");
+        assert!(!self.abbreviates, "attach the listener before the first step");
         self.hosts.iter_mut().for_each(|entry| entry.host.note_events());
         self.listener = Some(Box::new(listener));
     }
@@ -265,10 +264,9 @@ impl World {
 
     fn advance_until(&mut self, until: Instant) -> Result<bool, WorldError> {
         if let Some(windows) = self.windows.take() {
-            let keeps_bytes = self.path.look_ahead(windows);
-            self.is_unsummed =
-                keeps_bytes && self.listener.is_none() && self.taps.iter().all(Option::is_none);
-            self.buffers.in_samples = self.is_unsummed;
+            let ignores_bytes = self.path.look_ahead(windows);
+            self.abbreviates =
+                ignores_bytes && self.listener.is_none() && self.taps.iter().all(Option::is_none);
         }
         if !self.arrivals.is_empty() {
             if until < self.now {
@@ -495,7 +493,11 @@ impl World {
                 tap.packet(self.now, &packet);
             }
             let next = self.spare.pop().unwrap_or_default();
-            self.path.handle_packet(self.now, port, std::mem::replace(&mut packet, next));
+            let sent = std::mem::replace(&mut packet, next);
+            match self.abbreviates {
+                true => self.path.handle_abbreviated_packet(self.now, port, sent),
+                false => self.path.handle_packet(self.now, port, sent),
+            }
             drain(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
             if let Some(watcher) = &mut self.watcher {
                 watcher.entered(&mut self.path);
@@ -510,8 +512,8 @@ impl World {
 
     fn poll_packet(&mut self, index: usize, packet: &mut Vec<u8>) -> bool {
         let host = &mut self.hosts[index].host;
-        match self.is_unsummed {
-            true => host.poll_unsummed_packet(self.now, packet),
+        match self.abbreviates {
+            true => host.poll_abbreviated_packet(self.now, packet),
             false => host.poll_packet(self.now, packet),
         }
     }
@@ -540,8 +542,8 @@ impl World {
         let sender = state.sender_connection().filter(|_| to == Role::Sender);
         let dupacks = |host: &Host| Some(host.connection(sender?)?.recovery().counters().dupacks);
         let before = dupacks(host);
-        match self.is_unsummed {
-            true => host.handle_verified_packet(now, &packet),
+        match self.abbreviates {
+            true => host.handle_abbreviated_packet(now, &packet),
             false => host.handle_packet(now, &packet),
         }
         if let (Some(watcher), Watch::Packets, Some(before)) = (&mut self.watcher, state.flow.watch, before) {
@@ -562,7 +564,7 @@ impl World {
         loop {
             let state = &mut self.flows[flow];
             let open = state.is_open();
-            let ran = state.run(role, self.now, &mut self.hosts[index].host, &mut self.buffers);
+            let ran = state.run(role, self.now, &mut self.hosts[index].host, &mut self.read_buffer);
             let wrote = ran.map_err(|error| WorldError::Stream { flow, at: self.now, error })?;
             if open && !state.is_open() && state.has_end() {
                 self.unfinished -= 1;

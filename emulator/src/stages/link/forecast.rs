@@ -138,14 +138,20 @@ impl Forecast {
 const MAX_BACKGROUND: u64 = 8 * 50_000_000;
 
 impl Lookahead for Link {
-    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8]) -> Result<Instant, DropReason> {
+    fn carry(
+        &mut self,
+        now: Instant,
+        at: Instant,
+        _packet: &[u8],
+        len: usize,
+    ) -> Result<Instant, DropReason> {
         let forecast = self.forecast.get_or_insert_default();
         forecast.advance(now, at);
-        let bytes = packet.len() as u32;
+        let bytes = len as u32;
         let (begins, ends, fate) = match &mut self.transmitter {
             Transmitter::AtRate { pace, .. } if at < forecast.free_at => {
                 let Length { packets, bytes: queued } = forecast.queue;
-                if !self.queue.bounds().have_room(packets as usize, queued, packet.len()) {
+                if !self.queue.bounds().have_room(packets as usize, queued, len) {
                     forecast.refused += 1;
                     forecast.refused_bytes += u64::from(bytes);
                     forecast.plan(at, bytes, [at; 3], Fate::Refused);
@@ -153,13 +159,13 @@ impl Lookahead for Link {
                 }
                 forecast.queue = Length { packets: packets + 1, bytes: queued + u64::from(bytes) };
                 let begins = forecast.free_at;
-                (begins, begins + pace.next(packet.len()), Fate::Queued)
+                (begins, begins + pace.next(len), Fate::Queued)
             }
             Transmitter::AtRate { pace, .. } => {
                 if at > forecast.free_at {
                     *pace = Pace::new(pace.rate());
                 }
-                (at, at + pace.next(packet.len()), Fate::Served)
+                (at, at + pace.next(len), Fate::Served)
             }
             Transmitter::Immediate | Transmitter::ByTrace { .. } | Transmitter::Scheduled(_) => {
                 (at, at, Fate::Served)
@@ -172,6 +178,10 @@ impl Lookahead for Link {
         forecast.longest.packets = forecast.longest.packets.max(packets);
         forecast.longest.bytes = forecast.longest.bytes.max(bytes);
         Ok(lands)
+    }
+
+    fn reads_packets(&self) -> bool {
+        false
     }
 
     fn delays(&self) -> bool {
