@@ -11,8 +11,7 @@ const MAX_BEST_ERROR: f64 = 0.8;
 const MAX_WORST_ERROR: f64 = 1.05;
 /// The largest error of such a model if there are only one or two losses.
 const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
-/// The largest mean error of the reductions without a loss that CDG can have. TCP-LP halves the window
-/// without a loss.
+/// The largest mean error of the reductions without a loss that a model with such reductions can have.
 const MAX_ERROR_OF_FALLS: f64 = 1.5;
 /// BBR is possible only if all models have at least this error.
 const MIN_ERROR_OF_OTHERS: f64 = 1.0;
@@ -89,14 +88,18 @@ fn named(names: &[CongestionControl], confidence: Confidence, evidence: String) 
 /// Returns the errors of the candidates, the smallest first.
 fn scores<'a>(replay: &'a Replay, observed: &Observed) -> Vec<Score<'a>> {
     let mut scores = Vec::new();
-    let has_falls_of_cdg = replay.falls.mean().is_some_and(|error| error <= MAX_ERROR_OF_FALLS);
+    let falls = replay.candidates.iter().filter_map(|candidate| candidate.falls.mean());
+    let best_falls = falls.fold(MAX_ERROR_OF_FALLS, f64::min);
     for candidate in &replay.candidates {
         let name = candidate.model.name;
+        let has_falls = candidate.falls.mean().is_some_and(|error| error <= best_falls);
+        if candidate.model.kept_without_loss.is_some() && !has_falls {
+            continue;
+        }
         let Some(growth) = candidate.growth.mean() else { continue };
         let reduction = candidate.reduction.mean().unwrap_or(growth);
         let bonus = match hybla_starts(observed.initial_segments, replay.path.base_rtt) {
             Some(false) if name == CongestionControl::Hybla => continue,
-            _ if name == CongestionControl::Cdg && !has_falls_of_cdg => continue,
             Some(true) if name == CongestionControl::Hybla => HYBLA_BONUS,
             _ => 0.0,
         };
@@ -153,7 +156,7 @@ fn by_replay(replay: &Replay, scores: &[Score<'_>]) -> CongestionControlFindings
     let is_clear = best.error <= SMALL_ERROR && near(best.error + 2.0 * margin).count() == 1;
     let mut evidence = format!(
         "{}; predicts {losses} losses and {rounds} round trips with a mean error of {:.2} tolerances",
-        models::description(best.name()),
+        models::description(best.candidate.model),
         best.error,
     );
     if let Some(next) = scores.get(1) {

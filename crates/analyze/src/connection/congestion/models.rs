@@ -143,15 +143,21 @@ pub(super) struct Model {
     pub(super) grow: fn(&mut State, &Path, f64, &Measured) -> f64,
     /// Returns the possible windows after a loss.
     pub(super) reduce: fn(&mut State, &Path, f64) -> [f64; 2],
+    /// The part of the window that a reduction without a loss leaves, in a model that has such reductions.
+    pub(super) kept_without_loss: Option<f64>,
 }
 
 pub(super) const MODELS: &[Model] = &[
     model(CongestionControl::Reno, 0.0, nothing, reno, halve),
     model(CongestionControl::Reno, 0.0, nothing, reno_per_ack, halve),
+    Model { kept_without_loss: Some(0.5), ..model(CongestionControl::Reno, 0.07, nothing, reno, halve) },
     model(CongestionControl::Cubic, 0.0, nothing, cubic, cubic_loss),
     model(CongestionControl::Cubic, 0.07, nothing, cubic_per_ack, cubic_loss),
     model(CongestionControl::Bic, 0.07, nothing, bic, bic_loss),
-    model(CongestionControl::Cdg, 0.14, cdg_learn, reno, cdg_loss),
+    Model {
+        kept_without_loss: Some(0.707),
+        ..model(CongestionControl::Cdg, 0.14, cdg_learn, reno, cdg_loss)
+    },
     model(CongestionControl::HighSpeed, 0.04, nothing, highspeed, highspeed_loss),
     model(CongestionControl::HTcp, 0.07, htcp_learn, htcp::<1>, htcp_loss::<1>),
     model(CongestionControl::HTcp, 0.07, htcp_learn, htcp::<10>, htcp_loss::<10>),
@@ -172,12 +178,15 @@ const fn model(
     grow: fn(&mut State, &Path, f64, &Measured) -> f64,
     reduce: fn(&mut State, &Path, f64) -> [f64; 2],
 ) -> Model {
-    Model { name, handicap, learn, grow, reduce }
+    Model { name, handicap, learn, grow, reduce, kept_without_loss: None }
 }
 
 /// Describes the window of a congestion control.
-pub(super) fn description(name: CongestionControl) -> &'static str {
-    match name {
+pub(super) fn description(model: &Model) -> &'static str {
+    match model.name {
+        CongestionControl::Reno if model.kept_without_loss.is_some() => {
+            "halves the window at a loss, and without one as TCP-LP does, adds one segment per round trip"
+        }
         CongestionControl::Reno => "halves the window at a loss, adds one segment per round trip",
         CongestionControl::Cubic => "leaves 0.7 of the window at a loss, grows with the cube of the time",
         CongestionControl::Bbr => "paces at the measured rate",

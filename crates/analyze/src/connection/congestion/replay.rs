@@ -2,7 +2,6 @@
 
 use super::models::{MODELS, Model, Path, State};
 use super::{Event, Measured, Observed};
-use crate::connection::findings::CongestionControl;
 
 /// Minimum window in segments before a reduction. The reduction of a smaller window is too coarse.
 const MIN_WINDOW: f64 = 8.0;
@@ -25,8 +24,6 @@ const FAST_GROWTH: f64 = 1.1;
 /// recovery.
 const FALL: f64 = 0.86;
 const SECOND_FALL: f64 = 0.92;
-/// CDG's reduction without a loss.
-const CDG_FALL: f64 = 0.707;
 
 /// Errors with their weights.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +57,8 @@ pub(super) struct Candidate {
     state: State,
     pub(super) growth: Errors,
     pub(super) reduction: Errors,
+    /// The errors of the reductions without a loss.
+    pub(super) falls: Errors,
     /// The possible windows after the current recovery.
     predicted: [f64; 2],
 }
@@ -76,8 +75,6 @@ pub(super) struct Replay {
     pub(super) growth_rounds: u32,
     /// Growth of the window in these rounds, in segments.
     pub(super) grown: f64,
-    /// The errors of CDG's prediction of the reductions without a loss.
-    pub(super) falls: Errors,
     /// The window after a loss, as a fraction of the window before it.
     pub(super) kept: Errors,
     epoch: Epoch,
@@ -99,6 +96,7 @@ impl Replay {
             state: State::default(),
             growth: Errors::default(),
             reduction: Errors::default(),
+            falls: Errors::default(),
             predicted: [0.0; 2],
         };
         let seconds = |micros: Option<u32>| f64::from(micros.unwrap_or(0)) / 1e6;
@@ -114,7 +112,6 @@ impl Replay {
             is_slow_start: true,
             is_first_loss: true,
             is_first_epoch: true,
-            falls: Errors::default(),
             kept: Errors::default(),
             previous: None,
         };
@@ -207,11 +204,15 @@ impl Replay {
             self.grown += epoch[epoch.len() - 1].0.window - epoch[0].0.window;
         }
         let falls = falls(&epoch);
-        for (from, to) in &falls {
-            self.falls.add(fall_error(epoch[*from].0.window, epoch[*to].0.window), 1.0);
-        }
         for candidate in &mut self.candidates {
-            let own: &[_] = if candidate.model.name == CongestionControl::Cdg { &falls } else { &[] };
+            let mut own: &[_] = &[];
+            if let Some(kept) = candidate.model.kept_without_loss {
+                own = &falls;
+                for (from, to) in &falls {
+                    let error = fall_error(epoch[*from].0.window, epoch[*to].0.window, kept);
+                    candidate.falls.add(error, 1.0);
+                }
+            }
             candidate.grow(&epoch, own);
         }
     }
@@ -222,7 +223,9 @@ impl Candidate {
     fn recovered(&mut self, before: f64, path: &Path, round: &Measured, counts: bool) {
         let tolerance = before * 0.04 + 1.0;
         let mut best = (f64::INFINITY, self.state);
-        for reduced in self.predicted {
+        // A loss that is detected during a reduction without a loss does not reduce the window again.
+        let kept = self.model.kept_without_loss.map(|kept| kept * before);
+        for reduced in self.predicted.into_iter().chain(kept) {
             let window = reduced.max(2.0);
             let mut state = self.state;
             (state.start, state.kept) = (window, window / before);
@@ -264,7 +267,8 @@ impl Candidate {
         for (index, (round, path)) in epoch.iter().enumerate().skip(1) {
             if let Some(fall) = falls.iter().find(|fall| (fall.0 + 1..=fall.1).contains(&index)) {
                 if index == fall.1 {
-                    let error = fall_error(epoch[fall.0].0.window, round.window);
+                    let kept = self.model.kept_without_loss.unwrap_or(1.0);
+                    let error = fall_error(epoch[fall.0].0.window, round.window, kept);
                     errors.add(error, (fall.1 - fall.0) as f64);
                     (from, window) = (index, round.window);
                 }
@@ -298,9 +302,9 @@ impl Candidate {
     }
 }
 
-/// Returns the error of CDG's prediction of a reduction without a loss.
-fn fall_error(before: f64, after: f64) -> f64 {
-    (after / before - CDG_FALL).abs() / (0.05 + 0.5 / after)
+/// Returns the error of a prediction that a reduction without a loss leaves this part of the window.
+fn fall_error(before: f64, after: f64, kept: f64) -> f64 {
+    (after / before - kept).abs() / (0.05 + 0.5 / after)
 }
 
 /// Returns the first and last rounds of reductions without a loss, which take at most two rounds.

@@ -78,6 +78,18 @@ const UNDER_RANDOM_LOSS: [(Name, &str); 6] = [
     (Name::Nv, include_str!("rounds/losses/nv.txt")),
 ];
 
+/// Random paths with 2.3 and 3.4 Mbit/s, 0.1 s, and at most 0.3 % of random losses. TCP-LP counts as Reno.
+const SMALL_WINDOWS: [(Name, &str); 2] =
+    [(Name::Cdg, include_str!("rounds/small/cdg.txt")), (Name::Reno, include_str!("rounds/small/lp.txt"))];
+
+#[test]
+fn small_windows_leave_one_name() {
+    for (truth, text) in SMALL_WINDOWS {
+        let found = identify_text(text, 100);
+        assert_eq!((found.name, found.or.as_slice()), (Some(truth), &[][..]), "{:?}", found.evidence);
+    }
+}
+
 #[test]
 fn random_losses_leave_one_name() {
     for (truth, text) in UNDER_RANDOM_LOSS {
@@ -261,4 +273,38 @@ fn htcp_grows_slower_after_small_reduction() {
     };
     let [slow, fast] = [0.4, 1.0].map(growth_error);
     assert!(slow < fast, "{slow} {fast}");
+}
+
+/// A sender with Reno's growth, which leaves this part of 14 segments three times without a loss before it loses a
+/// segment of 20.
+fn reduces_without_loss(kept: f64) -> Observed {
+    let mut windows = Vec::new();
+    for _ in 0..8 {
+        let mut window: f64 = 10.0;
+        for reduction in 1..=4 {
+            let most = if reduction <= 3 { 14.0 } else { 20.0 };
+            while window <= most {
+                windows.push((window, Event::Round));
+                window += 1.0;
+            }
+            window = (most * kept).floor();
+        }
+        windows.push((20.0, Event::Loss));
+    }
+    let rounds = windows.into_iter().zip(1..).map(|((window, event), number)| Round {
+        lasted: 50_000,
+        acks: (window / 2.0) as u16,
+        ..round(0.05 * f64::from(number), window as u32, event)
+    });
+    observed(rounds.collect(), None)
+}
+
+#[test]
+fn reductions_without_loss_separate_cdg_from_tcp_lp() {
+    let names = |kept: f64| {
+        let found = identify(&reduces_without_loss(kept));
+        found.name.into_iter().chain(found.or).collect::<Vec<_>>()
+    };
+    assert_eq!(names(0.5), [Name::Reno], "TCP-LP halves the window");
+    assert_eq!(names(0.707), [Name::Cdg]);
 }
