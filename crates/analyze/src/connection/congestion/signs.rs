@@ -5,14 +5,19 @@ use super::{Event, Measured, Round};
 /// Segments in flight while BBR measures the RTT without a queue (draft-cardwell-iccrg-bbr-congestion-control-00,
 /// ProbeRTT).
 const PROBE_SEGMENTS: f64 = 4.5;
-/// Minimum window before and after a probe, in segments.
+/// Minimum window before and after a probe, in segments. The lower minimum is for a probe that does not follow a loss
+/// and has at least `PROBE_MIN_FLIGHT` segments in flight in each of several rounds.
 const PROBE_MIN_WINDOW: f64 = 16.0;
+const CLEAR_PROBE_MIN_WINDOW: f64 = 8.0;
+const PROBE_MIN_FLIGHT: f64 = 3.5;
 /// Minimum seconds between probes. Later versions probe every five seconds.
 const PROBE_INTERVAL: f64 = 8.0;
 /// Seconds that a probe lasts.
 const PROBE_DURATION: std::ops::Range<f64> = 0.12..1.5;
-/// Minimum number of rounds of a probe that follows a loss.
-const MIN_ROUNDS_AFTER_LOSS: u32 = 3;
+/// Minimum number of rounds of a probe that follows a loss, or a small window.
+const MIN_CLEAR_ROUNDS: u32 = 3;
+/// After a loss, two rounds suffice if the flight then rises at once by this factor. In slow start, it doubles.
+const PROBE_JUMP: f64 = 3.0;
 /// Number of rounds after a probe within which half of the window is in flight again.
 const PROBE_END: u32 = 4;
 /// Hybla's reference RTT in seconds.
@@ -28,8 +33,8 @@ const SYN_TIMEOUT: f64 = 1.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Probe {
     No,
-    /// Little data is in flight, for this number of seconds and rounds.
-    Low(f64, u32),
+    /// Little data is in flight, for this number of seconds and rounds. The last value is the minimum flight.
+    Low(f64, u32, f64),
     /// More data has been in flight for this number of rounds.
     Over(u32),
 }
@@ -50,17 +55,22 @@ pub(super) fn min_rtt_probes(rounds: &[Round], segment: f64) -> u32 {
         }
         if window <= PROBE_SEGMENTS {
             probe = match probe {
-                _ if before < PROBE_MIN_WINDOW => Probe::No,
-                Probe::Low(seconds, rounds) => Probe::Low(seconds + lasted, rounds + 1),
-                Probe::No | Probe::Over(_) => Probe::Low(lasted, 1),
+                _ if before < if has_loss { PROBE_MIN_WINDOW } else { CLEAR_PROBE_MIN_WINDOW } => Probe::No,
+                Probe::Low(seconds, rounds, flight) => {
+                    Probe::Low(seconds + lasted, rounds + 1, flight.min(window))
+                }
+                Probe::No | Probe::Over(_) => Probe::Low(lasted, 1, window),
             };
             continue;
         }
         probe = match probe {
-            Probe::Low(seconds, rounds)
-                if PROBE_DURATION.contains(&seconds) && (!has_loss || rounds >= MIN_ROUNDS_AFTER_LOSS) =>
-            {
-                Probe::Over(1)
+            Probe::Low(seconds, rounds, flight) if PROBE_DURATION.contains(&seconds) => {
+                let is_long = rounds >= MIN_CLEAR_ROUNDS;
+                let is_clear = is_long && flight >= PROBE_MIN_FLIGHT;
+                let jumps = rounds >= 2 && flight >= PROBE_MIN_FLIGHT && window >= PROBE_JUMP * flight;
+                let is_probe =
+                    if before < PROBE_MIN_WINDOW { is_clear } else { is_long || jumps || !has_loss };
+                if is_probe { Probe::Over(1) } else { Probe::No }
             }
             Probe::Over(rounds) if rounds < PROBE_END => Probe::Over(rounds + 1),
             _ => Probe::No,

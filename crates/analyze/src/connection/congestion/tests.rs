@@ -173,16 +173,31 @@ fn round(ended: f64, segments: u32, event: Event) -> Round {
 
 #[test]
 fn loss_may_precede_min_rtt_probe() {
-    let probes = |low_rounds: u32| {
+    let probes = |low_rounds: u32, next: u32| {
         let mut rounds = vec![round(10.0, 30, Event::Round), round(10.02, 30, Event::Loss)];
         rounds.extend((1..=low_rounds).map(|n| Round {
             lasted: 200_000 / low_rounds,
             ..round(10.02 + 0.2 * f64::from(n) / f64::from(low_rounds), 4, Event::Round)
         }));
-        rounds.push(round(10.3, 25, Event::Round));
+        rounds.extend([round(10.3, next, Event::Round), round(10.4, 25, Event::Round)]);
         min_rtt_probes(&rounds, 1000.0)
     };
-    assert_eq!((probes(5), probes(2)), (1, 0), "slow start is as low as a probe for two rounds");
+    assert_eq!((probes(5, 25), probes(2, 8)), (1, 0), "slow start is as low as a probe for two rounds");
+    assert_eq!(probes(2, 25), 1, "slow start does not grow by a factor of six");
+}
+
+/// TCP-LP begins with one segment after it has reduced a small window.
+#[test]
+fn small_window_needs_steady_flight_for_min_rtt_probe() {
+    let probes = |flights: &[u32]| {
+        let flights = [12, 12].iter().chain(flights).chain(&[12]).zip(1..);
+        let rounds = flights.map(|(flight, number)| Round {
+            lasted: 50_000,
+            ..round(10.0 + 0.05 * f64::from(number), *flight, Event::Round)
+        });
+        min_rtt_probes(&rounds.collect::<Vec<_>>(), 1000.0)
+    };
+    assert_eq!((probes(&[4, 4, 4, 4]), probes(&[1, 2, 4])), (1, 0));
 }
 
 #[test]
