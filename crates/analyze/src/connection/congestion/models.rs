@@ -8,6 +8,11 @@ use super::Measured;
 use crate::connection::findings::CongestionControl;
 
 const CUBIC_C: f64 = 0.4;
+/// Linux computes in 1/1024.
+const CUBIC_BETA: f64 = 717.0 / 1024.0;
+const BIC_BETA: f64 = 819.0 / 1024.0;
+const NV_BETA: f64 = 819.0 / 1024.0;
+const HTCP_MAX_BETA: f64 = 102.0 / 128.0;
 const BIC_LOW_WINDOW: f64 = 14.0;
 const BIC_MAX_INCREMENT: f64 = 16.0;
 /// Steps in which the growth of a round trip is computed.
@@ -21,29 +26,29 @@ const YEAH_MAX_QUEUE: f64 = 80.0;
 const NV_PAD: f64 = 10.0;
 /// Seconds. Linux chooses each period between 3.75 and 6.25 s at random.
 const NV_PERIOD: f64 = 5.0;
-/// HighSpeed TCP (RFC 3649, appendix B): the largest window of a row, and the fraction of the window that a
-/// loss removes.
+/// HighSpeed TCP (RFC 3649, appendix B): the largest window of a row, and the part of the window that a loss removes,
+/// in 1/256 as in Linux.
 const HIGHSPEED: [(f64, f64); 20] = [
-    (38.0, 0.50),
-    (118.0, 0.44),
-    (221.0, 0.41),
-    (347.0, 0.38),
-    (495.0, 0.37),
-    (663.0, 0.35),
-    (851.0, 0.34),
-    (1058.0, 0.33),
-    (1284.0, 0.32),
-    (1529.0, 0.31),
-    (1793.0, 0.30),
-    (2076.0, 0.29),
-    (2378.0, 0.28),
-    (2699.0, 0.28),
-    (3039.0, 0.27),
-    (3399.0, 0.27),
-    (3778.0, 0.26),
-    (4177.0, 0.26),
-    (4596.0, 0.25),
-    (5036.0, 0.25),
+    (38.0, 128.0),
+    (118.0, 112.0),
+    (221.0, 104.0),
+    (347.0, 98.0),
+    (495.0, 93.0),
+    (663.0, 89.0),
+    (851.0, 86.0),
+    (1058.0, 83.0),
+    (1284.0, 81.0),
+    (1529.0, 78.0),
+    (1793.0, 76.0),
+    (2076.0, 74.0),
+    (2378.0, 72.0),
+    (2699.0, 71.0),
+    (3039.0, 69.0),
+    (3399.0, 68.0),
+    (3778.0, 66.0),
+    (4177.0, 65.0),
+    (4596.0, 64.0),
+    (5036.0, 62.0),
 ];
 
 /// The properties of the path that the rounds so far have shown.
@@ -148,8 +153,8 @@ pub(super) struct Model {
 }
 
 pub(super) const MODELS: &[Model] = &[
-    model(CongestionControl::Reno, 0.0, nothing, reno, halve),
-    model(CongestionControl::Reno, 0.0, nothing, reno_per_ack, halve),
+    model(CongestionControl::Reno, 0.0, nothing, reno, reno_loss),
+    model(CongestionControl::Reno, 0.0, nothing, reno_per_ack, reno_loss),
     Model { kept_without_loss: Some(0.5), ..model(CongestionControl::Reno, 0.07, nothing, reno, halve) },
     model(CongestionControl::Cubic, 0.0, nothing, cubic, cubic_loss),
     model(CongestionControl::Cubic, 0.07, nothing, cubic_per_ack, cubic_loss),
@@ -159,8 +164,8 @@ pub(super) const MODELS: &[Model] = &[
         ..model(CongestionControl::Cdg, 0.14, cdg_learn, reno, cdg_loss)
     },
     model(CongestionControl::HighSpeed, 0.04, nothing, highspeed, highspeed_loss),
-    model(CongestionControl::HTcp, 0.07, htcp_learn, htcp::<1>, htcp_loss::<1>),
-    model(CongestionControl::HTcp, 0.07, htcp_learn, htcp::<10>, htcp_loss::<10>),
+    model(CongestionControl::HTcp, 0.07, htcp_learn::<1>, htcp::<1>, htcp_loss::<1>),
+    model(CongestionControl::HTcp, 0.07, htcp_learn::<10>, htcp::<10>, htcp_loss::<10>),
     model(CongestionControl::Hybla, 0.07, nothing, hybla, halve),
     model(CongestionControl::Illinois, 0.0, illinois_learn, illinois, illinois_loss),
     model(CongestionControl::Nv, 0.07, nv_learn, nv, nv_loss),
@@ -231,15 +236,20 @@ fn reno_per_ack(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
     round.acks / window
 }
 
+/// Linux rounds half of the window down. Others count bytes, or add segments in flight beyond the window.
+fn reno_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
+    [(window / 2.0).floor(), (window / 2.0).ceil()]
+}
+
 fn halve(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    [window / 2.0; 2]
+    [(window / 2.0).floor(); 2]
 }
 
 /// Hayes and Armitage 2011. `a` is the shadow window, which does not take part in the reductions without a loss.
 fn cdg_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    let shadow = (state.a.max(window) / 2.0).min(window);
+    let shadow = (state.a.max(window) / 2.0).floor().min(window);
     state.a = shadow;
-    [window / 2.0, shadow]
+    [(window / 2.0).floor(), shadow]
 }
 
 fn cdg_learn(state: &mut State, _: &Path, window: f64) {
@@ -277,7 +287,8 @@ fn cubic_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
         true => (reduced, is_ambiguous.then_some(full)),
         false => (full, is_ambiguous.then_some(reduced)),
     };
-    [window * 0.7; 2]
+    // The window may exceed the flight by one segment.
+    [window, window + 1.0].map(|window| (window * CUBIC_BETA).floor())
 }
 
 /// Xu, Harfoush and Rhee 2004, with the integer arithmetic of Linux. The more segments an ACK covers, the
@@ -322,11 +333,12 @@ fn bic_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
         true => (reduced, Some(if is_ambiguous { full } else { reduced - 1.0 })),
         false => (full, Some(if is_ambiguous { reduced } else { full - 1.0 })),
     };
-    // The flight may exceed the window by one segment.
+    // The flight may differ from the window by one segment.
     [
-        if window <= BIC_LOW_WINDOW + 1.5 { window / 2.0 } else { window * 0.8 },
-        window * if window <= BIC_LOW_WINDOW { 0.5 } else { 0.8 },
+        window * if window <= BIC_LOW_WINDOW + 1.5 { 0.5 } else { BIC_BETA },
+        window * if window + 1.0 <= BIC_LOW_WINDOW { 0.5 } else { BIC_BETA },
     ]
+    .map(f64::floor)
 }
 
 fn highspeed_index(window: f64) -> usize {
@@ -339,19 +351,19 @@ fn highspeed(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
 }
 
 fn highspeed_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    [window * (1.0 - HIGHSPEED[highspeed_index(window)].1); 2]
+    [window - (window * HIGHSPEED[highspeed_index(window)].1 / 256.0).floor(); 2]
 }
 
-/// Leith and Shorten 2004. `b` is the maximum RTT, which fades. Linux measures times in ticks of 1 to 10 ms.
-fn htcp_learn(state: &mut State, path: &Path, _: f64) {
-    state.b = state.b.max(path.last.max_rtt);
+/// Leith and Shorten 2004. `b` is the maximum RTT in ticks, which fades. A tick of Linux lasts 1 to 10 ms.
+fn htcp_learn<const MS: u32>(state: &mut State, path: &Path, _: f64) {
+    state.b = state.b.max(ticks::<MS>(path.last.max_rtt));
 }
 
 fn htcp<const MS: u32>(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     let over = (path.since_loss - 1.0).max(0.0);
     let factor = (1.0 + 10.0 * over + (over / 2.0).powi(2)).floor();
     // The factor is proportional to the RTT. Linux computes it in integers.
-    let scale = (0.8 / ticks::<MS>(path.base_rtt).max(1e-3)).floor().clamp(4.0, 80.0);
+    let scale = (800.0 / f64::from(MS) / ticks::<MS>(path.base_rtt).max(1.0)).floor().clamp(4.0, 80.0);
     let factor = (factor * 8.0 / scale).floor().max(1.0);
     let kept = if state.kept > 0.0 { state.kept } else { 0.5 };
     let alpha = 2.0 * (1.0 - kept) * factor;
@@ -362,18 +374,18 @@ fn htcp<const MS: u32>(state: &mut State, path: &Path, window: f64, round: &Meas
 }
 
 fn htcp_loss<const MS: u32>(state: &mut State, path: &Path, window: f64) -> [f64; 2] {
-    let [least, most] = [path.base_rtt, state.b].map(ticks::<MS>);
-    let ratio = if most > 0.0 { (least / most).clamp(0.5, 0.8) } else { 0.5 };
-    if state.b > path.base_rtt {
-        state.b = path.base_rtt + (state.b - path.base_rtt) * 0.95;
+    let (least, most) = (ticks::<MS>(path.base_rtt), state.b);
+    let ratio = if most > 0.0 { (least / most).clamp(0.5, HTCP_MAX_BETA) } else { 0.5 };
+    if most > least {
+        state.b = least + ((most - least) * 0.95).floor();
     }
     // The factor is 1/2 if the throughput has just changed.
-    [window * ratio, window / 2.0]
+    [window * ratio, window / 2.0].map(f64::floor)
 }
 
-/// Rounds seconds up to ticks of a number of milliseconds.
+/// Converts seconds to ticks of this number of milliseconds, rounded up.
 fn ticks<const MS: u32>(seconds: f64) -> f64 {
-    (seconds * 1e3 / f64::from(MS)).ceil() * f64::from(MS) / 1e3
+    (seconds * 1e3 / f64::from(MS)).ceil()
 }
 
 /// Caini and Firrincieli 2004.
@@ -383,17 +395,16 @@ fn hybla(_: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
     (2.0 * rho * rho / window).floor() / 128.0 * round.acks
 }
 
-/// Liu, Başar and Srikant 2008. `a` is α, and `b` the queueing delay as a share of the longest one. `c`
-/// counts the round trips with a short queue since there was a longer one, from 1.
+/// Liu, Başar and Srikant 2008. `a` is α, `b` the queueing delay as a share of the longest one, and `max` the window.
+/// `c` counts the round trips with a short queue since there was a longer one, from 1.
 fn illinois_learn(state: &mut State, path: &Path, window: f64) {
-    if window < ILLINOIS_MIN_WINDOW {
-        (state.a, state.b) = (1.0, 1.0);
-        return;
-    }
     state.excess = state.excess.max(1.0);
     let (queue, most) = (path.last.mean_rtt - path.base_rtt, (path.max_rtt - path.base_rtt) * state.excess);
     state.b = if most > 0.0 { queue / most } else { 0.0 };
-    if state.b > 0.01 {
+    state.max = window;
+    if window < ILLINOIS_MIN_WINDOW {
+        state.a = 1.0;
+    } else if state.b > 0.01 {
         let (queue, most) = (queue - 0.01 * most, 0.99 * most);
         state.a = most * 10.0 / (most + queue * (10.0 - 0.3) / 0.3);
         state.c = state.c.max(1.0);
@@ -413,14 +424,22 @@ fn illinois(state: &mut State, path: &Path, window: f64, round: &Measured) -> f6
     // next one.
     let per_ack = (round.acked / round.acks.max(1.0)).max(1.0);
     let acks = (window / (alpha * per_ack)).ceil().max(1.0);
-    round.acks / acks * (acks * per_ack * alpha / window).floor().max(1.0)
+    // The ACK that ends a recovery covers the whole window before it.
+    let recovered = if path.rounds_since_loss == 0.0 { (alpha * state.max / window).floor() } else { 0.0 };
+    recovered + round.acks / acks * (acks * per_ack * alpha / window).floor().max(1.0)
 }
 
 fn illinois_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    // The window was too small for the other rule at the beginning of the round trip.
-    let is_small = state.b == 1.0;
-    [1.0, if is_small { 1.0 } else { ILLINOIS_EXCESS }]
-        .map(|excess| window * (0.875 - 0.375 * ((state.b / excess - 0.1) / 0.7).clamp(0.0, 1.0)))
+    let share = |excess: f64| 0.125 + 0.375 * ((state.b / excess - 0.1) / 0.7).clamp(0.0, 1.0);
+    let removed = if state.max + 1.0 < ILLINOIS_MIN_WINDOW {
+        [0.5; 2]
+    } else if state.max < ILLINOIS_MIN_WINDOW {
+        // The window may exceed the flight by one segment.
+        [0.5, share(1.0)]
+    } else {
+        [share(1.0), share(ILLINOIS_EXCESS)]
+    };
+    removed.map(|removed| window - (window * removed).floor())
 }
 
 fn scalable(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
@@ -429,7 +448,7 @@ fn scalable(_: &mut State, _: &Path, window: f64, round: &Measured) -> f64 {
 
 /// Kelly 2003.
 fn scalable_loss(_: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    [window * 0.875; 2]
+    [window - (window / 8.0).floor(); 2]
 }
 
 /// Brakmo and Peterson 1995. `a` is the window to which the RTTs belong.
@@ -464,11 +483,12 @@ fn veno_loss(_: &mut State, path: &Path, window: f64) -> [f64; 2] {
     } else {
         [window * 0.8, window * 0.5]
     }
+    .map(f64::floor)
 }
 
 /// Mascolo et al. 2001, with the filter of Westwood+.
 fn westwood_loss(_: &mut State, path: &Path, _: f64) -> [f64; 2] {
-    let window = |rtt: f64| (path.rate[1] * rtt).max(2.0);
+    let window = |rtt: f64| (path.rate[1] * rtt).floor().max(2.0);
     // Linux measures the RTT in ticks of 1 to 10 ms.
     [window(path.base_rtt), window((path.base_rtt * 100.0).ceil() / 100.0)]
 }
@@ -506,13 +526,14 @@ fn yeah(state: &mut State, path: &Path, window: f64, round: &Measured) -> f64 {
 }
 
 fn yeah_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
-    let without = |queue: f64| window - queue.min(window / 2.0).max(window / 8.0);
+    let [half, eighth] = [2.0, 8.0].map(|divisor: f64| (window / divisor).floor());
+    let without = |queue: f64| window - queue.floor().min(half).max(eighth);
     let reduced = without(state.b);
     (state.max, state.c) = ((state.max / 2.0).max(2.0), 0.0);
     if state.a > 18.0 {
-        [window / 2.0; 2]
+        [window - half; 2]
     } else if state.a >= 14.0 {
-        [window / 2.0, reduced]
+        [window - half, reduced]
     } else {
         // YeAH's round trips may begin earlier than the rounds.
         [reduced, without(state.b.min(state.queue_before))]
@@ -582,5 +603,5 @@ fn nv_loss(state: &mut State, _: &Path, window: f64) -> [f64; 2] {
     // The first RTT after the loss is the minimum.
     let Nv { next_min_rtt, period_end, .. } = state.nv;
     state.nv = Nv { next_min_rtt, period_end, ..Nv::default() };
-    [window * 0.8; 2]
+    [(window * NV_BETA).floor(); 2]
 }

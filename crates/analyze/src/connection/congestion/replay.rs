@@ -224,7 +224,7 @@ impl Candidate {
         let tolerance = before * 0.04 + 1.0;
         let mut best = (f64::INFINITY, self.state);
         // A loss that is detected during a reduction without a loss does not reduce the window again.
-        let kept = self.model.kept_without_loss.map(|kept| kept * before);
+        let kept = self.model.kept_without_loss.map(|kept| (kept * before).floor());
         for reduced in self.predicted.into_iter().chain(kept) {
             let window = reduced.max(2.0);
             let mut state = self.state;

@@ -1,6 +1,7 @@
 //! The rounds of senders of Linux 6.1 and 7.2 over emulated links: 10 to 40 s of each congestion control. The
 //! links had 7 Mbit/s, 40 ms and a queue of 2.6 bandwidth-delay products (NV: 19 Mbit/s, 60 ms and 1.8).
 
+use super::models::{MODELS, Path, State};
 use super::replay::Replay;
 use super::signs::{hybla_starts, min_rtt_probes};
 use super::*;
@@ -88,6 +89,27 @@ fn small_windows_leave_one_name() {
         let found = identify_text(text, 100);
         assert_eq!((found.name, found.or.as_slice()), (Some(truth), &[][..]), "{:?}", found.evidence);
     }
+}
+
+/// Below 15 segments, Illinois halves the window and adds one segment per round trip. The ACK that ends a recovery adds
+/// another one.
+#[test]
+fn small_window_of_illinois_does_not_exclude_it() {
+    let found = identify_text(include_str!("rounds/small/illinois.txt"), 100);
+    assert_eq!(found.name, Some(Name::Illinois), "{:?}", found.evidence);
+}
+
+/// Linux measures RTTs in whole ticks. With a minimum of 3 ticks and a maximum of 5, H-TCP keeps 3/5 of the window, and
+/// then assumes a maximum of 4.
+#[test]
+fn maximum_rtt_of_htcp_fades_by_whole_ticks() {
+    let model = MODELS.iter().rfind(|model| model.name == Name::HTcp).unwrap();
+    let mut path = Path::new(0.025, 0.0);
+    path.observe(&Measured { min_rtt: 0.025, mean_rtt: 0.03, max_rtt: 0.045, ..Measured::default() });
+    let mut state = State::default();
+    (model.learn)(&mut state, &path, 100.0);
+    let [first, second] = [0; 2].map(|_| (model.reduce)(&mut state, &path, 100.0)[0]);
+    assert_eq!((first, second), (60.0, 75.0));
 }
 
 #[test]
