@@ -6,28 +6,31 @@ use super::{Observed, models};
 use crate::connection::findings::{Confidence, CongestionControl, CongestionControlFindings};
 
 /// The largest error of a model that can still be the right one.
-const MAX_BEST_ERROR: f64 = 0.8;
+const MAX_BEST_ERROR: f64 = 0.5;
 /// The largest error of such a model in its growth, or in its reductions.
-const MAX_WORST_ERROR: f64 = 1.05;
-/// The largest error of such a model if there are only one or two losses.
-const MAX_ERROR_OF_WEAK_EVIDENCE: f64 = 0.5;
+const MAX_WORST_ERROR: f64 = 0.6;
+/// A model leads if the next error is at least this multiple of its own error. Such a model can have a larger error,
+/// because its deviations are noise.
+const LEAD: f64 = 1.8;
+const MAX_ERROR_OF_LEADER: f64 = 1.0;
 /// The largest mean error of the reductions without a loss that a model with such reductions can have.
 const MAX_ERROR_OF_FALLS: f64 = 1.5;
-/// BBR is possible only if all models have at least this error.
-const MIN_ERROR_OF_OTHERS: f64 = 1.0;
+/// The ratio of these errors of two models that excludes one of them.
+const RATIO_OF_FALLS: f64 = 2.0;
 /// BBR is possible only if the mean window after a loss is at least this fraction of the window before.
 const MIN_KEPT_BY_BBR: f64 = 0.65;
 /// A model is certain if its error is below this value and the errors of the others are far larger.
-const SMALL_ERROR: f64 = 0.5;
+const SMALL_ERROR: f64 = 0.3;
 /// Minimum number of rounds.
 const MIN_ROUNDS: usize = 24;
 /// Minimum growth in segments that shows a congestion control without a loss.
 const MIN_GROWN: f64 = 10.0;
-/// Models whose errors differ by less than this are equally good: with several losses, with one or two, and
-/// without any.
-const MARGIN: f64 = 0.075;
-const MARGIN_WITH_FEW_LOSSES: f64 = 0.2;
-const MARGIN_WITHOUT_LOSSES: f64 = 0.3;
+/// A model is as good as the best one if its error is below the best error times the factor plus the margin: with
+/// several losses, with one or two, and without any.
+const FACTOR: f64 = 1.5;
+const MARGIN: f64 = 0.03;
+const MARGIN_WITH_FEW_LOSSES: f64 = 0.08;
+const MARGIN_WITHOUT_LOSSES: f64 = 0.12;
 /// Maximum number of names to choose from.
 const MAX_NAMES: usize = 3;
 /// The amount by which Hybla's small initial window reduces its error.
@@ -54,8 +57,7 @@ pub(in crate::connection) fn identify(observed: &Observed) -> CongestionControlF
     let best = scores.first().map_or(MAX_ERROR, |best| best.error);
     let probes = min_rtt_probes(&observed.rounds, segment);
     let reduces = replay.losses >= 3 && replay.kept.mean().is_some_and(|kept| kept < MIN_KEPT_BY_BBR);
-    if probes >= 2 && !(reduces && best <= MAX_BEST_ERROR)
-        || probes == 1 && best >= MIN_ERROR_OF_OTHERS && !reduces
+    if probes >= 2 && !(reduces && best <= MAX_BEST_ERROR) || probes == 1 && best > MAX_BEST_ERROR && !reduces
     {
         let times = if probes == 1 { "once".to_owned() } else { format!("{probes} times") };
         return named(
@@ -89,10 +91,10 @@ fn named(names: &[CongestionControl], confidence: Confidence, evidence: String) 
 fn scores<'a>(replay: &'a Replay, observed: &Observed) -> Vec<Score<'a>> {
     let mut scores = Vec::new();
     let falls = replay.candidates.iter().filter_map(|candidate| candidate.falls.mean());
-    let best_falls = falls.fold(MAX_ERROR_OF_FALLS, f64::min);
+    let most_falls = falls.map(|error| RATIO_OF_FALLS * error).fold(MAX_ERROR_OF_FALLS, f64::min);
     for candidate in &replay.candidates {
         let name = candidate.model.name;
-        let has_falls = candidate.falls.mean().is_some_and(|error| error <= best_falls);
+        let has_falls = candidate.falls.mean().is_some_and(|error| error <= most_falls);
         if candidate.model.kept_without_loss.is_some() && !has_falls {
             continue;
         }
@@ -132,13 +134,9 @@ fn by_replay(replay: &Replay, scores: &[Score<'_>]) -> CongestionControlFindings
         _ => (rounds >= 5 && rounds + 3 * losses >= 33, MARGIN),
     };
     let second = scores.get(1).map_or(MAX_ERROR, |second| second.error);
-    // One or two losses may be exceptions.
-    let is_weak = (1..3).contains(&losses);
-    let most = if is_weak { MAX_ERROR_OF_WEAK_EVIDENCE } else { MAX_BEST_ERROR };
     let is_good = |best: &&Score<'_>| {
-        let lead = if losses == 0 { 1.4 } else { 1.8 };
-        let stands_out = !is_weak && best.error <= 2.0 * most && second >= lead * best.error;
-        is_enough && (best.error <= most && best.worst <= MAX_WORST_ERROR || stands_out)
+        let leads = best.error <= MAX_ERROR_OF_LEADER && second >= LEAD * best.error;
+        is_enough && (best.error <= MAX_BEST_ERROR && best.worst <= MAX_WORST_ERROR || leads)
     };
     let Some(best) = scores.first().filter(is_good) else {
         return CongestionControlFindings::default();
@@ -148,12 +146,15 @@ fn by_replay(replay: &Replay, scores: &[Score<'_>]) -> CongestionControlFindings
     if losses == 0 && replay.grown < MIN_GROWN && !keeps_queue {
         return CongestionControlFindings::default();
     }
-    let near = |margin: f64| scores.iter().filter(move |score| score.error < best.error + margin);
-    let names: Vec<_> = near(margin).map(Score::name).collect();
+    let near = |times: f64| {
+        let limit = times * (FACTOR * best.error + margin);
+        scores.iter().filter(move |score| score.error < limit)
+    };
+    let names: Vec<_> = near(1.0).map(Score::name).collect();
     if names.len() > MAX_NAMES {
         return CongestionControlFindings::default();
     }
-    let is_clear = best.error <= SMALL_ERROR && near(best.error + 2.0 * margin).count() == 1;
+    let is_clear = best.error <= SMALL_ERROR && near(2.0).count() == 1;
     let mut evidence = format!(
         "{}; predicts {losses} losses and {rounds} round trips with a mean error of {:.2} tolerances",
         models::description(best.candidate.model),

@@ -155,25 +155,25 @@ pub(super) struct Model {
 pub(super) const MODELS: &[Model] = &[
     model(CongestionControl::Reno, 0.0, nothing, reno, reno_loss),
     model(CongestionControl::Reno, 0.0, nothing, reno_per_ack, reno_loss),
-    Model { kept_without_loss: Some(0.5), ..model(CongestionControl::Reno, 0.07, nothing, reno, halve) },
+    Model { kept_without_loss: Some(0.5), ..model(CongestionControl::Reno, 0.01, nothing, reno, halve) },
     model(CongestionControl::Cubic, 0.0, nothing, cubic, cubic_loss),
-    model(CongestionControl::Cubic, 0.07, nothing, cubic_per_ack, cubic_loss),
-    model(CongestionControl::Bic, 0.07, nothing, bic, bic_loss),
+    model(CongestionControl::Cubic, 0.01, nothing, cubic_per_ack, cubic_loss),
+    model(CongestionControl::Bic, 0.01, nothing, bic, bic_loss),
     Model {
         kept_without_loss: Some(0.707),
-        ..model(CongestionControl::Cdg, 0.14, cdg_learn, reno, cdg_loss)
+        ..model(CongestionControl::Cdg, 0.02, cdg_learn, reno, cdg_loss)
     },
-    model(CongestionControl::HighSpeed, 0.04, nothing, highspeed, highspeed_loss),
-    model(CongestionControl::HTcp, 0.07, htcp_learn::<1>, htcp::<1>, htcp_loss::<1>),
-    model(CongestionControl::HTcp, 0.07, htcp_learn::<10>, htcp::<10>, htcp_loss::<10>),
-    model(CongestionControl::Hybla, 0.07, nothing, hybla, halve),
+    model(CongestionControl::HighSpeed, 0.005, nothing, highspeed, highspeed_loss),
+    model(CongestionControl::HTcp, 0.01, htcp_learn::<1>, htcp::<1>, htcp_loss::<1>),
+    model(CongestionControl::HTcp, 0.01, htcp_learn::<10>, htcp::<10>, htcp_loss::<10>),
+    model(CongestionControl::Hybla, 0.01, nothing, hybla, halve),
     model(CongestionControl::Illinois, 0.0, illinois_learn, illinois, illinois_loss),
-    model(CongestionControl::Nv, 0.07, nv_learn, nv, nv_loss),
+    model(CongestionControl::Nv, 0.01, nv_learn, nv, nv_loss),
     model(CongestionControl::Scalable, 0.0, nothing, scalable, scalable_loss),
-    model(CongestionControl::Vegas, 0.07, vegas_learn, vegas, halve),
-    model(CongestionControl::Veno, 0.04, nothing, veno, veno_loss),
-    model(CongestionControl::Westwood, 0.07, nothing, reno, westwood_loss),
-    model(CongestionControl::Yeah, 0.07, yeah_learn, yeah, yeah_loss),
+    model(CongestionControl::Vegas, 0.01, vegas_learn, vegas, halve),
+    model(CongestionControl::Veno, 0.005, nothing, veno, veno_loss),
+    model(CongestionControl::Westwood, 0.01, nothing, reno, westwood_loss),
+    model(CongestionControl::Yeah, 0.01, yeah_learn, yeah, yeah_loss),
 ];
 
 const fn model(

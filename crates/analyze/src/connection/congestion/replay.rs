@@ -10,7 +10,7 @@ const MIN_FALLING_WINDOW: f64 = 5.0;
 /// Number of rounds over which growth is predicted at once.
 const HORIZON: usize = 10;
 /// Minimum number of rounds between losses that show growth.
-const MIN_ROUNDS: usize = 3;
+const MIN_ROUNDS: usize = 2;
 /// The alternative state is used if the ratio of its error to the error of the current state is below this.
 const CLEARLY_BETTER: f64 = 0.6;
 /// Upper bound of a single error.
@@ -18,6 +18,8 @@ pub(super) const MAX_ERROR: f64 = 4.0;
 /// Growth per round that indicates slow start, if the window exceeds `INITIAL_WINDOW`.
 const SLOW_START_GROWTH: f64 = 1.25;
 const INITIAL_WINDOW: f64 = 10.5;
+/// The part of a segment by which a window can exceed the flight.
+const PART: f64 = 0.99;
 /// If the window grows by more than this factor per round, the time of the growth is uncertain.
 const FAST_GROWTH: f64 = 1.1;
 /// Maximum ratio of the windows of two rounds that counts as a reduction. `SECOND_FALL` applies soon after a
@@ -289,13 +291,15 @@ impl Candidate {
                 let fast = (round.window - previous * FAST_GROWTH).max(0.0);
                 let tolerance = 1.0 + 0.08 * grown.abs() + 0.01 * start + 0.5 * fast;
                 if epoch.len() >= MIN_ROUNDS {
-                    // The window is seen at some time in the round. The tolerance includes one segment.
+                    // The window is seen at some time in the round, without the part of a segment. That part
+                    // is unknown at the beginning, too. The tolerance includes one segment.
                     let step = window - before;
                     let first = window - step.signum() * (step.abs() - 1.0).max(0.0);
-                    let nearest = round.window.clamp(window.min(first), window.max(first));
-                    errors.add((nearest - round.window).abs() / tolerance, (index - from) as f64);
+                    let (least, most) = (window.min(first), window.max(first));
+                    let error = (round.window - most - PART / 2.0).max(least - round.window - PART).max(0.0);
+                    errors.add(error / tolerance, (index - from) as f64);
                 }
-                (from, window) = (index, round.window);
+                (from, window) = (index, window.clamp(round.window, round.window + PART));
             }
         }
         (state, errors)

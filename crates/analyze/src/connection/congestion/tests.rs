@@ -40,6 +40,8 @@ fn identify_text(text: &str, scale: u32) -> CongestionControlFindings {
     let (mut rounds, segment, initial) = parse(text);
     for round in &mut rounds {
         round.flight = round.flight * scale / 100;
+        round.acked = round.acked * scale / 100;
+        round.acks = (u32::from(round.acks) * scale / 100) as u16;
     }
     identify(&Observed {
         rounds,
@@ -79,9 +81,15 @@ const UNDER_RANDOM_LOSS: [(Name, &str); 6] = [
     (Name::Nv, include_str!("rounds/losses/nv.txt")),
 ];
 
-/// Random paths with 2.3 and 3.4 Mbit/s, 0.1 s, and at most 0.3 % of random losses. TCP-LP counts as Reno.
-const SMALL_WINDOWS: [(Name, &str); 2] =
-    [(Name::Cdg, include_str!("rounds/small/cdg.txt")), (Name::Reno, include_str!("rounds/small/lp.txt"))];
+/// Random paths with 2.3 to 3.9 Mbit/s, 22 to 141 ms, and at most 0.3 % of random losses. Most windows have fewer
+/// than 30 segments. TCP-LP counts as Reno.
+const SMALL_WINDOWS: [(Name, &str); 5] = [
+    (Name::Bic, include_str!("rounds/small/bic.txt")),
+    (Name::Cdg, include_str!("rounds/small/cdg.txt")),
+    (Name::Hybla, include_str!("rounds/small/hybla.txt")),
+    (Name::Nv, include_str!("rounds/small/nv.txt")),
+    (Name::Reno, include_str!("rounds/small/lp.txt")),
+];
 
 #[test]
 fn small_windows_leave_one_name() {
@@ -147,7 +155,7 @@ fn clear_difference_in_short_capture_leaves_one_name() {
     }
 }
 
-/// If each flight is increased by half, neither the growth nor the RTTs match any congestion control.
+/// If each round trip carries half as much again, neither the growth nor the RTTs match any congestion control.
 #[test]
 fn other_windows_have_no_certain_name() {
     for (truth, text) in KERNELS {
@@ -276,7 +284,7 @@ fn hybla_counts_round_trip_of_handshake() {
         hybla.unwrap().growth.mean().unwrap()
     };
     let [with, without] = [Some(26_000), None].map(growth_error);
-    assert!(with < 0.25 && without > 0.35, "{with} {without}");
+    assert!(with < 0.02 && without > 0.15, "{with} {without}");
 }
 
 /// H-TCP keeps 0.8 of the window if the queue is short, and then grows by 0.4 segments per round trip.
