@@ -86,6 +86,7 @@ impl Memory {
     }
 
     /// Returns the error if a stage had no room. `name` returns the name of a stage.
+    #[inline]
     pub(crate) fn check<'a>(&self, name: impl FnOnce(usize) -> &'a str) -> Result<(), OutOfMemory> {
         let Some(Full { at, stage, direction, bytes, limit }) = self.full else { return Ok(()) };
         Err(OutOfMemory { at, stage: name(stage).to_owned(), direction, bytes, limit })

@@ -169,7 +169,7 @@ impl Path {
             self.chains.extend(Chain::find(&mut self.stages, direction));
         }
         for (number, chain) in self.chains.iter_mut().enumerate() {
-            self.chain_at[chain.first()][chain.direction] = Some(number);
+            self.chain_at[chain.first][chain.direction] = Some(number);
             self.chain_until[chain.delays][chain.direction] = Some(number);
             chain.prepare(&mut self.stages);
         }
@@ -261,6 +261,7 @@ impl Path {
 
     /// Returns an error if a stage has ever dropped packets because of [`limit_memory`](Self::limit_memory).
     /// In virtual time, results are then meaningless.
+    #[inline]
     pub fn check_memory(&self) -> Result<(), OutOfMemory> {
         self.out.memory.check(|stage| self.stages[stage].name.as_str())
     }
@@ -346,7 +347,7 @@ impl Path {
     fn next_stop(&mut self, stage: usize, packet: Packet) -> Option<(Stop, Packet)> {
         match packet.origin {
             Origin::Background { leaves_after } if usize::from(leaves_after) == stage => {
-                self.leave(Some(stage), packet);
+                leave(Some(stage), packet, &mut self.out, &mut self.outgoing);
                 return None;
             }
             Origin::Background { .. } => {}
@@ -401,7 +402,7 @@ impl Path {
                 }
                 Some((Stop::Out, packet)) => {
                     self.out.begin(now, None);
-                    self.leave(None, packet);
+                    leave(None, packet, &mut self.out, &mut self.outgoing);
                     None
                 }
                 None => match self.moving.pop_front() {
@@ -415,53 +416,64 @@ impl Path {
     /// Lets a packet cross a chain of stages. Returns its next stop if it has crossed them without delay.
     fn enter_chain(&mut self, now: Instant, number: usize, packet: Packet) -> Option<(Stop, Packet)> {
         let chain = &mut self.chains[number];
-        let (first, last, delays) = (chain.first(), chain.last(), chain.delays);
+        let (first, last, delays) = (chain.first, chain.last, chain.delays);
         let direction = packet.direction;
         let left = chain.enter(&mut self.stages, now, self.at_deadline, &packet, &mut self.out.accounts);
         self.out.memory.shift(Some(first), Some(last), direction, packet.memory());
         match left {
             Some(at) if at == now && chain.is_empty() => return self.next_stop(last, packet),
             Some(at) => {
+                if chain.is_empty() {
+                    self.deadlines.set_departure(delays, direction, Some(at));
+                }
                 chain.keep(at, packet);
-                self.deadlines.set_departure(delays, direction, chain.next_departure());
             }
             None => {
                 self.out.begin(now, Some(last));
                 self.out.release(packet);
             }
         }
-        self.chains[number].apply_changes(now, &mut self.out.accounts);
+        chain.apply_changes(now, &mut self.out.accounts);
         None
     }
 
     /// Forwards the packets that leave the chain whose last delaying stage is this one.
     fn leave_chain(&mut self, now: Instant, stage: usize, direction: Direction) {
         let Some(number) = self.chain_until[stage][direction] else { return };
-        let last = self.chains[number].last();
-        while let Some(packet) = self.chains[number].depart(now) {
-            let next = self.next_stop(last, packet);
-            self.run(now, next);
-        }
-        let next = self.chains[number].next_departure();
+        let next = loop {
+            let chain = &mut self.chains[number];
+            let last = chain.last;
+            match chain.depart(now) {
+                Ok(packet) if chain.reaches_end => {
+                    self.out.begin(now, None);
+                    leave(Some(last), packet, &mut self.out, &mut self.outgoing);
+                }
+                Ok(packet) => {
+                    let next = self.next_stop(last, packet);
+                    self.run(now, next);
+                }
+                Err(next) => break next,
+            }
+        };
         self.deadlines.set_departure(stage, direction, next);
     }
+}
 
-    /// Counts a packet that leaves, from a stage or after the last one. A host's packet is queued for output,
-    /// background traffic is discarded.
-    fn leave(&mut self, stage: Option<usize>, packet: Packet) {
-        self.out.accounts.of(packet.direction, packet.origin).leave(packet.len());
-        self.out.memory.remove(stage, packet.direction, packet.memory());
-        self.out.note(&packet, Event::Left);
-        if packet.origin == Origin::Host {
-            let port = match packet.direction {
-                Direction::Down => MOBILE,
-                Direction::Up => FIXED,
-            };
-            let bytes = self.out.strip(packet);
-            self.outgoing.push_back((port, bytes));
-        } else {
-            self.out.recycle(packet);
-        }
+/// Counts a packet that leaves the path. `stage` is the stage in whose memory it is counted. A host's packet is
+/// queued for output, background traffic is discarded.
+fn leave(stage: Option<usize>, packet: Packet, out: &mut Outbox, outgoing: &mut VecDeque<(Port, Vec<u8>)>) {
+    out.accounts.of(packet.direction, packet.origin).leave(packet.len());
+    out.memory.remove(stage, packet.direction, packet.memory());
+    out.note(&packet, Event::Left);
+    if packet.origin == Origin::Host {
+        let port = match packet.direction {
+            Direction::Down => MOBILE,
+            Direction::Up => FIXED,
+        };
+        let bytes = out.strip(packet);
+        outgoing.push_back((port, bytes));
+    } else {
+        out.recycle(packet);
     }
 }
 
@@ -477,19 +489,24 @@ impl Machine for Path {
         self.at_deadline = true;
         let mut due = self.deadlines.due(0, now);
         while let Some(stage) = due {
-            self.leave_chain(now, stage, Direction::Down);
+            if self.deadlines.has_departures(stage, Direction::Down, now) {
+                self.leave_chain(now, stage, Direction::Down);
+            }
             if self.deadlines.is_due(stage, now) {
                 self.call(now, stage, |stage, out| stage.handle_deadline(now, out));
                 let single = self.take_over(stage);
                 self.run(now, single);
             }
-            self.leave_chain(now, stage, Direction::Up);
+            if self.deadlines.has_departures(stage, Direction::Up, now) {
+                self.leave_chain(now, stage, Direction::Up);
+            }
             due = self.deadlines.due(stage + 1, now);
         }
         self.at_deadline = false;
         self.deadlines.settle();
     }
 
+    #[inline]
     fn poll_packet(&mut self, _now: Instant) -> Option<(Port, Vec<u8>)> {
         self.outgoing.pop_front()
     }

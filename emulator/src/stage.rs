@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::packet::{Direction, Packet, PacketId};
 
-pub use lookahead::{Ahead, Background, Emitter, Lookahead};
+pub use lookahead::{Ahead, Background, Emitter, Lookahead, PassingPacket};
 pub use outbox::Outbox;
 
 /// One stage of a path. The order of calls follows the rules of [`Machine`](crate::machine::Machine). Packets
@@ -48,6 +48,16 @@ pub trait Stage {
     /// stage.
     fn lookahead(&mut self, _direction: Direction) -> Ahead<'_> {
         Ahead::No
+    }
+
+    /// Carries a packet like [`Lookahead::carry`], if that is the stage's role in this direction. With other
+    /// roles, the packet passes. A path calls this method for each packet, because it takes one dynamic call
+    /// instead of two.
+    fn carry(&mut self, packet: &mut PassingPacket<'_>) -> Result<(), DropReason> {
+        match self.lookahead(packet.direction) {
+            Ahead::Carries(stage) => stage.carry(packet),
+            Ahead::No | Ahead::Passes | Ahead::Emits(_) => Ok(()),
+        }
     }
 
     /// The packets that the stage adds in this direction. `None`: it adds none.

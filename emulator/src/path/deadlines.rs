@@ -15,18 +15,22 @@ pub(super) struct Deadlines {
     own: Vec<Instant>,
     /// For each stage, the next departure from the chains that end there, by direction.
     departures: Vec<PerDirection<Instant>>,
-    /// The earliest deadline at the last call of `settle`.
+    /// The earliest deadline at the last call of `settle`, or an earlier one that was set later.
     next: Instant,
+    /// Whether the deadline at `next` has become later since then.
+    is_stale: bool,
 }
 
 /// The latest time that can be represented, after 584 years. A deadline at this time is ignored.
 const NEVER: Instant = Instant::from_nanos(Duration::MAX.as_nanos());
+/// The latest deadline that is not ignored.
+const LAST: Instant = Instant::from_nanos(NEVER.as_nanos() - 1);
 
 impl Deadlines {
     pub(super) fn new(of: impl Iterator<Item = Option<Instant>>) -> Self {
         let own: Vec<_> = of.map(|deadline| deadline.unwrap_or(NEVER)).collect();
         let departures = vec![PerDirection { down: NEVER, up: NEVER }; own.len()];
-        let mut deadlines = Self { of: own.clone(), own, departures, next: NEVER };
+        let mut deadlines = Self { of: own.clone(), own, departures, next: NEVER, is_stale: true };
         deadlines.settle();
         deadlines
     }
@@ -44,7 +48,15 @@ impl Deadlines {
 
     fn combine(&mut self, stage: usize) {
         let PerDirection { down, up } = self.departures[stage];
-        self.of[stage] = self.own[stage].min(down).min(up);
+        let deadline = self.own[stage].min(down).min(up);
+        let former = std::mem::replace(&mut self.of[stage], deadline);
+        self.is_stale |= former == self.next;
+        self.next = self.next.min(deadline);
+    }
+
+    /// Returns whether packets leave a chain that ends at this stage.
+    pub(super) fn has_departures(&self, stage: usize, direction: Direction, now: Instant) -> bool {
+        self.departures[stage][direction] <= now
     }
 
     /// Returns whether the stage itself has something to do.
@@ -54,6 +66,10 @@ impl Deadlines {
 
     /// Finds the earliest deadline, after all packets have stopped at a stage.
     pub(super) fn settle(&mut self) {
+        if !self.is_stale {
+            return;
+        }
+        self.is_stale = false;
         self.next = NEVER;
         for deadline in &self.of {
             if *deadline < self.next {
@@ -69,8 +85,8 @@ impl Deadlines {
 
     /// The first stage, starting at this index, whose deadline has passed.
     pub(super) fn due(&self, from: usize, now: Instant) -> Option<usize> {
-        let later = self.of.get(from..)?;
-        let due = later.iter().position(|deadline| *deadline <= now && *deadline < NEVER)?;
+        let now = now.min(LAST);
+        let due = self.of.get(from..)?.iter().position(|deadline| *deadline <= now)?;
         Some(from + due)
     }
 }
@@ -94,5 +110,22 @@ mod tests {
         deadlines.settle();
         assert_eq!(deadlines.next(), None);
         assert_eq!(deadlines.due(0, NEVER), None);
+    }
+
+    #[test]
+    fn next_follows_earlier_and_later_deadlines() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut deadlines = Deadlines::new([Some(at(5)), Some(at(7)), None].into_iter());
+        let mut next_after = |changes: &[(usize, Option<Instant>)]| {
+            changes.iter().for_each(|(stage, deadline)| deadlines.set(*stage, *deadline));
+            deadlines.settle();
+            deadlines.next()
+        };
+        assert_eq!(next_after(&[(2, Some(at(9)))]), Some(at(5)));
+        assert_eq!(next_after(&[(2, Some(at(3)))]), Some(at(3)));
+        assert_eq!(next_after(&[(2, Some(at(8)))]), Some(at(5)));
+        assert_eq!(next_after(&[(1, Some(at(2))), (1, None)]), Some(at(5)));
+        assert_eq!(next_after(&[(0, Some(at(1))), (0, Some(at(9)))]), Some(at(8)));
+        assert_eq!(next_after(&[(0, None), (1, None), (2, None)]), None);
     }
 }

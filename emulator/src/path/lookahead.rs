@@ -4,12 +4,13 @@
 //! inside, it would emit as far ahead as the packets that it meets, and these packets would take memory.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use airwire::time::Instant;
 
 use super::NamedStage;
 use crate::packet::{Direction, Origin, Packet};
-use crate::stage::{Ahead, Background, DropReason};
+use crate::stage::{Ahead, Background, DropReason, PassingPacket};
 use crate::totals::Accounts;
 
 /// Consecutive stages of one direction that look ahead.
@@ -17,8 +18,14 @@ pub(super) struct Chain {
     pub(super) direction: Direction,
     /// In the direction of travel.
     members: Vec<Member>,
-    /// Origin of the background traffic that the first stage emits. `None`: it emits none.
-    source: Option<Origin>,
+    /// Index of the first stage.
+    pub(super) first: usize,
+    /// Index of the last stage.
+    pub(super) last: usize,
+    /// Whether the last stage is the last one of the path in this direction.
+    pub(super) reaches_end: bool,
+    /// The background traffic that the first stage emits. `None`: it emits none.
+    source: Option<Source>,
     /// Packets of hosts that have crossed the stages, with the times at which they leave the last one.
     leaving: VecDeque<(Instant, Packet)>,
     /// Number of packets that have entered since changes were last applied.
@@ -28,9 +35,20 @@ pub(super) struct Chain {
     pub(super) delays: usize,
 }
 
+/// The background traffic that the first stage of a chain emits.
+struct Source {
+    origin: Origin,
+    /// The bytes of each packet.
+    packet: Arc<[u8]>,
+    /// Time of the next packet.
+    next: Instant,
+}
+
 /// A stage of a chain.
 struct Member {
     index: usize,
+    /// Whether the stage's role is [`Ahead::Carries`].
+    carries: bool,
     /// Changes of the path's counters that were in the future when they became known: those at the time when
     /// a packet reaches the stage, and those at the time when a packet leaves it. Both are in order of time.
     arriving: VecDeque<(Instant, Change)>,
@@ -43,16 +61,6 @@ enum Change {
     /// Background traffic of this length left.
     Left(usize),
     Dropped(Origin, DropReason),
-}
-
-/// A packet on its way through a chain.
-#[derive(Clone, Copy)]
-struct PassingPacket<'a> {
-    at: Instant,
-    origin: Origin,
-    packet: &'a [u8],
-    /// Length on the wire.
-    len: usize,
 }
 
 /// Number of packets after which a chain's changes are applied to the counters.
@@ -105,22 +113,46 @@ impl Chain {
                 delays = Some(*index);
             }
         }
-        let delays = delays?;
-        let member =
-            |index: &usize| Member { index: *index, arriving: VecDeque::new(), departing: VecDeque::new() };
+        let (delays, first, last) = (delays?, *order.first()?, *order.last()?);
+        let end = match direction {
+            Direction::Down => stages.len() - 1,
+            Direction::Up => 0,
+        };
+        let member = |index: &usize| Member {
+            index: *index,
+            carries: false,
+            arriving: VecDeque::new(),
+            departing: VecDeque::new(),
+        };
         let members = order.iter().map(member).collect();
-        let background = order.first().and_then(|index| stages[*index].stage.background(direction));
-        let source = background.map(|it| Origin::Background { leaves_after: it.leaves_after as u16 });
-        Some(Self { direction, members, source, leaving: VecDeque::new(), entered: 0, delays })
+        Some(Self {
+            direction,
+            members,
+            first,
+            last,
+            reaches_end: last == end,
+            source: None,
+            leaving: VecDeque::new(),
+            entered: 0,
+            delays,
+        })
     }
 
     /// Prepares the stages before the first packet.
-    pub(super) fn prepare(&self, stages: &mut [NamedStage]) {
-        for member in &self.members {
-            match stages[member.index].stage.lookahead(self.direction) {
-                Ahead::Carries(stage) => stage.settle(Instant::ZERO),
-                Ahead::Emits(emitter) => emitter.prepare(),
-                Ahead::Passes | Ahead::No => {}
+    pub(super) fn prepare(&mut self, stages: &mut [NamedStage]) {
+        for member in &mut self.members {
+            let stage = &mut stages[member.index].stage;
+            let background = stage.background(self.direction);
+            match (stage.lookahead(self.direction), background) {
+                (Ahead::Carries(stage), _) => {
+                    stage.settle(Instant::ZERO);
+                    member.carries = true;
+                }
+                (Ahead::Emits(emitter), Some(background)) => {
+                    let origin = Origin::Background { leaves_after: background.leaves_after as u16 };
+                    self.source = Some(Source { origin, packet: emitter.prepare(), next: emitter.next() });
+                }
+                (Ahead::Emits(_) | Ahead::Passes | Ahead::No, _) => {}
             }
         }
     }
@@ -138,14 +170,6 @@ impl Chain {
         self.members.len()
     }
 
-    pub(super) fn first(&self) -> usize {
-        self.members[0].index
-    }
-
-    pub(super) fn last(&self) -> usize {
-        self.members[self.members.len() - 1].index
-    }
-
     /// Carries a packet that enters now. Returns when it leaves the last stage. `None`: it is dropped, or it
     /// is background traffic and leaves the path before.
     pub(super) fn enter(
@@ -159,63 +183,26 @@ impl Chain {
         // Deadlines at the same time are handled from the fixed to the mobile side. A packet that did not
         // arrive by a deadline entered the path after all these deadlines.
         let is_first = self.direction == Direction::Up || !by_deadline;
-        self.emit(stages, now, is_first, accounts);
-        let passing =
-            PassingPacket { at: now, origin: packet.origin, packet: &packet.bytes, len: packet.len() };
-        self.carry(stages, now, 0, passing, accounts)
-    }
-
-    fn carry(
-        &mut self,
-        stages: &mut [NamedStage],
-        now: Instant,
-        from: usize,
-        mut passing: PassingPacket<'_>,
-        accounts: &mut Accounts,
-    ) -> Option<Instant> {
-        for place in from..self.members.len() {
-            let index = self.members[place].index;
-            match stages[index].stage.lookahead(self.direction) {
-                Ahead::Carries(stage) => match stage.carry(now, passing.at, passing.packet, passing.len) {
-                    Ok(leaves) => passing.at = leaves,
-                    Err(why) => {
-                        let change = Change::Dropped(passing.origin, why);
-                        let times = (now, passing.at);
-                        change.apply_or_keep(
-                            times,
-                            self.direction,
-                            &mut self.members[place].arriving,
-                            accounts,
-                        );
-                        return None;
-                    }
-                },
-                Ahead::Emits(_) | Ahead::Passes | Ahead::No => {}
-            }
-            if matches!(passing.origin, Origin::Background { leaves_after } if usize::from(leaves_after) == index)
-            {
-                let change = Change::Left(passing.len);
-                let times = (now, passing.at);
-                change.apply_or_keep(times, self.direction, &mut self.members[place].departing, accounts);
-                return None;
-            }
+        if self.source.as_ref().is_some_and(|source| source.next <= now) {
+            self.emit(stages, now, is_first, accounts);
         }
-        Some(passing.at)
+        let (direction, bytes, len) = (self.direction, packet.bytes.as_slice(), packet.len());
+        let passing = PassingPacket { now, at: now, direction, bytes, len };
+        cross(&mut self.members, stages, packet.origin, passing, accounts)
     }
 
     /// Emits the background traffic of the first stage before `now`, and with `inclusive` also at that time.
     fn emit(&mut self, stages: &mut [NamedStage], now: Instant, inclusive: bool, accounts: &mut Accounts) {
-        let Some(origin) = self.source else { return };
-        let index = self.first();
-        while let Ahead::Emits(emitter) = stages[index].stage.lookahead(self.direction) {
-            let at = emitter.next();
-            if at > now || (at == now && !inclusive) {
-                return;
-            }
-            let packet = emitter.emit();
-            accounts.background[self.direction].enter(packet.len());
-            let passing = PassingPacket { at, origin, packet: &packet, len: packet.len() };
-            self.carry(stages, now, 1, passing, accounts);
+        let Some(source) = &mut self.source else { return };
+        let Some((first, others)) = self.members.split_first_mut() else { return };
+        let direction = self.direction;
+        while source.next < now || (source.next == now && inclusive) {
+            let Ahead::Emits(emitter) = stages[first.index].stage.lookahead(direction) else { return };
+            let at = std::mem::replace(&mut source.next, emitter.emit());
+            accounts.background[direction].enter(source.packet.len());
+            let passing =
+                PassingPacket { now, at, direction, bytes: &source.packet, len: source.packet.len() };
+            cross(others, stages, source.origin, passing, accounts);
         }
     }
 
@@ -228,12 +215,12 @@ impl Chain {
         self.leaving.is_empty()
     }
 
-    pub(super) fn next_departure(&self) -> Option<Instant> {
-        self.leaving.front().map(|(at, _)| *at)
-    }
-
-    pub(super) fn depart(&mut self, now: Instant) -> Option<Packet> {
-        self.leaving.pop_front_if(|(at, _)| *at <= now).map(|(_, packet)| packet)
+    /// Returns the next packet that leaves at `now`, or the time of the next departure if no packet leaves now.
+    pub(super) fn depart(&mut self, now: Instant) -> Result<Packet, Option<Instant>> {
+        match self.leaving.pop_front_if(|(at, _)| *at <= now) {
+            Some((_, packet)) => Ok(packet),
+            None => Err(self.leaving.front().map(|(at, _)| *at)),
+        }
     }
 
     /// Emits all background traffic up to `now`, and makes the counters of all stages refer to this time.
@@ -247,12 +234,16 @@ impl Chain {
     }
 
     /// Applies the changes up to `now` to the counters from time to time.
+    #[inline]
     pub(super) fn apply_changes(&mut self, now: Instant, accounts: &mut Accounts) {
         self.entered += 1;
-        if self.entered < CHANGES_INTERVAL {
-            return;
+        if self.entered == CHANGES_INTERVAL {
+            self.entered = 0;
+            self.apply_past_changes(now, accounts);
         }
-        self.entered = 0;
+    }
+
+    fn apply_past_changes(&mut self, now: Instant, accounts: &mut Accounts) {
         for member in &mut self.members {
             for changes in [&mut member.arriving, &mut member.departing] {
                 while let Some((_, change)) = changes.pop_front_if(|(at, _)| *at <= now) {
@@ -274,19 +265,40 @@ impl Chain {
     }
 }
 
+/// Lets a packet cross consecutive stages. Returns when it leaves the last one. `None`: it is dropped, or it is
+/// background traffic and leaves the path before.
+fn cross(
+    members: &mut [Member],
+    stages: &mut [NamedStage],
+    origin: Origin,
+    mut packet: PassingPacket<'_>,
+    accounts: &mut Accounts,
+) -> Option<Instant> {
+    for Member { index, carries, arriving, departing } in members {
+        if *carries && let Err(why) = stages[*index].stage.carry(&mut packet) {
+            Change::Dropped(origin, why).apply_or_keep(&packet, arriving, accounts);
+            return None;
+        }
+        if matches!(origin, Origin::Background { leaves_after } if usize::from(leaves_after) == *index) {
+            Change::Left(packet.len).apply_or_keep(&packet, departing, accounts);
+            return None;
+        }
+    }
+    Some(packet.at)
+}
+
 impl Change {
     /// Applies a change of the past at once, because any number of changes may become known together.
     fn apply_or_keep(
         self,
-        (now, at): (Instant, Instant),
-        direction: Direction,
+        packet: &PassingPacket<'_>,
         kept: &mut VecDeque<(Instant, Self)>,
         accounts: &mut Accounts,
     ) {
-        if at <= now {
-            self.apply(direction, accounts);
+        if packet.at <= packet.now {
+            self.apply(packet.direction, accounts);
         } else {
-            kept.push_back((at, self));
+            kept.push_back((packet.at, self));
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use airwire::time::Instant;
 
 use super::DropReason;
+use crate::packet::Direction;
 
 /// The role of one direction of a stage in a path that looks ahead.
 pub enum Ahead<'a> {
@@ -23,12 +24,27 @@ pub enum Ahead<'a> {
     Emits(&'a mut dyn Emitter),
 }
 
+/// A packet on its way through stages that look ahead.
+#[derive(Clone, Copy, Debug)]
+pub struct PassingPacket<'a> {
+    /// The path's time.
+    pub now: Instant,
+    /// The time at which the packet arrives at the next stage. It may be later than `now`.
+    pub at: Instant,
+    /// Direction in which the packet travels.
+    pub direction: Direction,
+    /// The packet, starting with the IP header. It may be [abbreviated](airwire::segment::abbreviate), unless a
+    /// stage [reads](Lookahead::reads_packets) packets.
+    pub bytes: &'a [u8],
+    /// Length on the wire.
+    pub len: usize,
+}
+
 /// A stage that knows at once when a packet leaves. It keeps packets in order.
 pub trait Lookahead {
-    /// Carries a packet that arrives at `at`, and returns the time at which it leaves, or the reason why it is
-    /// dropped on arrival. `at` never decreases. It may be later than the path's time `now`. The packet has
-    /// `len` bytes on the wire, and `packet` may be abbreviated unless the stage [reads](Self::reads_packets) it.
-    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8], len: usize) -> Result<Instant, DropReason>;
+    /// Carries a packet that arrives at `packet.at`, which never decreases. Sets `packet.at` to the time at
+    /// which the packet leaves, or returns the reason why it is dropped on arrival.
+    fn carry(&mut self, packet: &mut PassingPacket<'_>) -> Result<(), DropReason>;
 
     /// Returns whether the stage reads the bytes of packets.
     fn reads_packets(&self) -> bool;
@@ -55,12 +71,13 @@ pub struct Background {
 
 /// A stage that emits packets at times that do not depend on other packets.
 pub trait Emitter {
+    /// Prepares the stage before the first packet, and returns the bytes of each packet, except for its
+    /// number. From then on, the stage has no deadlines of its own.
+    fn prepare(&mut self) -> Arc<[u8]>;
+
     /// Time of the next packet.
     fn next(&self) -> Instant;
 
-    /// Emits the next packet. The packet's number is not filled in.
-    fn emit(&mut self) -> Arc<[u8]>;
-
-    /// Prepares the stage before the first packet. From then on, it has no deadlines of its own.
-    fn prepare(&mut self);
+    /// Emits the next packet, and returns the time of the one after it.
+    fn emit(&mut self) -> Instant;
 }

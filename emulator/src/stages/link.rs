@@ -115,6 +115,11 @@ impl LinkConfig {
         schedule.map(Some).map_err(|error| error.in_file(path))
     }
 
+    /// Whether the settings delay all packets equally.
+    fn has_constant_delay(&self) -> bool {
+        self.jitter.is_zero() && self.steps.is_none()
+    }
+
     /// Refuses settings for which the schedule has a column.
     fn check_with_schedule(&self, schedule: &Schedule) -> Result<(), Invalid> {
         let conflict = |key: &str| {
@@ -377,6 +382,10 @@ impl OneWay for Link {
     }
 
     fn lookahead(&mut self) -> Ahead<'_> {
+        // The role of a link that looks ahead does not change.
+        if self.forecast.is_some() {
+            return Ahead::Carries(self);
+        }
         match self.transmitter {
             Transmitter::Immediate | Transmitter::AtRate { .. }
                 if self.queue.is_drop_tail() && self.schedule.is_none() =>

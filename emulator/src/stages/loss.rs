@@ -4,7 +4,7 @@
 //! `affects`. Damage to the n-th packet therefore depends only on n, the seed, the packet's length and, with
 //! some models, the time, not on damage to other packets. Packets other than IP are damaged too.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::fading::units::{Decibels, Distance, Frequency, Speed};
 use crate::fading::{Fading, FadingConfig};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position, Variant};
-use crate::stage::{Ahead, DropReason, Lookahead, Outbox};
+use crate::stage::{Ahead, DropReason, Lookahead, Outbox, PassingPacket};
 
 pub(crate) mod bursts;
 pub mod list;
@@ -315,11 +315,16 @@ pub struct Loss {
     lost: u64,
     bytes_in: u64,
     bytes_lost: u64,
-    /// Packets that arrived ahead of the clock, in order.
-    ahead: VecDeque<Arrival>,
+    /// Packets that arrived ahead of the clock, in order. Those of the past are removed from time to time.
+    ahead: Vec<Arrival>,
+    /// Length of `ahead` at which packets are removed.
+    removal_at: usize,
     /// In a path that looks ahead: the time to which counters refer.
     settled: Instant,
 }
+
+/// Number of packets after which those of the past are removed from `ahead`.
+const REMOVAL_INTERVAL: usize = 64;
 
 /// A packet that arrived ahead of the clock.
 #[derive(Clone, Copy, Debug)]
@@ -385,7 +390,8 @@ impl Loss {
             lost: 0,
             bytes_in: 0,
             bytes_lost: 0,
-            ahead: VecDeque::new(),
+            ahead: Vec::new(),
+            removal_at: REMOVAL_INTERVAL,
             settled: Instant::ZERO,
         })
     }
@@ -393,6 +399,7 @@ impl Loss {
 
 impl Loss {
     /// Decides about the next packet, which has `len` bytes, and counts it.
+    #[inline(always)]
     fn judge(&mut self, now: Instant, packet: &[u8], len: usize) -> Option<DropReason> {
         self.packets += 1;
         self.bytes_in += len as u64;
@@ -431,12 +438,21 @@ impl Channel {
 }
 
 impl Lookahead for Loss {
-    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8], len: usize) -> Result<Instant, DropReason> {
-        while self.ahead.pop_front_if(|arrival| arrival.at <= now).is_some() {}
+    #[inline]
+    fn carry(&mut self, packet: &mut PassingPacket<'_>) -> Result<(), DropReason> {
+        let PassingPacket { now, at, bytes, len, .. } = *packet;
         let channel = self.channel.shown();
-        let why = self.judge(at, packet, len);
-        self.ahead.push_back(Arrival { at, bytes: len as u64, is_lost: why.is_some(), channel });
-        why.map_or(Ok(at), Err)
+        let why = self.judge(at, bytes, len);
+        if at > now {
+            if self.ahead.len() >= self.removal_at {
+                self.ahead.drain(..self.ahead.partition_point(|arrival| arrival.at <= now));
+                // The interval grows with the list, because the remaining packets move.
+                let remaining = self.ahead.len();
+                self.removal_at = remaining + REMOVAL_INTERVAL.max(remaining / 4);
+            }
+            self.ahead.push(Arrival { at, bytes: len as u64, is_lost: why.is_some(), channel });
+        }
+        why.map_or(Ok(()), Err)
     }
 
     fn reads_packets(&self) -> bool {

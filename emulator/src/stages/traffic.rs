@@ -186,13 +186,13 @@ pub struct Traffic {
     sources: Vec<Transmitter>,
     /// The content of every packet except its number.
     template: Vec<u8>,
-    /// Time of the next event of any source.
-    next_event: Option<Instant>,
+    /// Time of the next event of any source, and the index of the first source that has an event at that time.
+    next_event: Option<(Instant, usize)>,
     stream: Stream,
     packets: u64,
     bytes: u64,
-    /// The content of every packet, if the path looks ahead.
-    emitted: Option<Arc<[u8]>>,
+    /// Whether the path looks ahead. The stage then has no deadlines.
+    looks_ahead: bool,
 }
 
 #[derive(Debug)]
@@ -231,7 +231,7 @@ impl Traffic {
             stream,
             packets: 0,
             bytes: 0,
-            emitted: None,
+            looks_ahead: false,
         };
         let spacing = config.rate.time_for(config.packet.as_bytes() as usize);
         for index in 0..config.sources {
@@ -254,13 +254,8 @@ impl Traffic {
         Some(pareto(self.config.shape?, mean?, &mut self.stream))
     }
 
-    fn earliest_event(&self) -> Option<Instant> {
-        self.sources.iter().map(|source| source.phase.next_event()).min()
-    }
-
-    /// Returns the content of the packets of a path that looks ahead.
-    fn content(&mut self) -> &Arc<[u8]> {
-        self.emitted.get_or_insert_with(|| numbered(&self.template, 0, Vec::new()).into())
+    fn earliest_event(&self) -> Option<(Instant, usize)> {
+        self.sources.iter().map(|source| source.phase.next_event()).zip(0..).min()
     }
 
     fn packet(&mut self, out: &mut Outbox) -> Packet {
@@ -300,25 +295,25 @@ impl Phase {
 }
 
 impl Emitter for Traffic {
-    fn next(&self) -> Instant {
-        self.next_event.unwrap_or(Instant::ZERO + Duration::MAX)
+    fn prepare(&mut self) -> Arc<[u8]> {
+        self.looks_ahead = true;
+        numbered(&self.template, 0, Vec::new()).into()
     }
 
-    fn emit(&mut self) -> Arc<[u8]> {
-        let packet = Arc::clone(self.content());
-        let first = self.sources.iter_mut().min_by_key(|source| source.phase.next_event());
-        if let Some(Transmitter { pace, phase }) = first {
-            let at = phase.next_event();
-            *phase = Phase::On { at: at + pace.next(packet.len()), until: None };
+    fn next(&self) -> Instant {
+        self.next_event.map_or(Instant::ZERO + Duration::MAX, |(at, _)| at)
+    }
+
+    fn emit(&mut self) -> Instant {
+        let length = self.template.len();
+        if let Some((at, first)) = self.next_event {
+            let Transmitter { pace, phase } = &mut self.sources[first];
+            *phase = Phase::On { at: at + pace.next(length), until: None };
             self.packets += 1;
-            self.bytes += packet.len() as u64;
+            self.bytes += length as u64;
         }
         self.next_event = self.earliest_event();
-        packet
-    }
-
-    fn prepare(&mut self) {
-        self.content();
+        self.next()
     }
 }
 
@@ -330,7 +325,7 @@ impl OneWay for Traffic {
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some(at) = self.next_event.filter(|at| *at <= now) {
+        while let Some((at, _)) = self.next_event.filter(|(at, _)| *at <= now) {
             for index in 0..self.sources.len() {
                 if self.sources[index].phase.next_event() <= at {
                     self.handle_event(index, out);
@@ -341,7 +336,7 @@ impl OneWay for Traffic {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.next_event.filter(|_| self.emitted.is_none())
+        self.next_event.filter(|_| !self.looks_ahead).map(|(at, _)| at)
     }
 
     /// On-off sources cannot look ahead, because their random numbers are drawn at the times of their changes.

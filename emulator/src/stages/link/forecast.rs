@@ -1,12 +1,10 @@
 //! A link that looks ahead: it computes when a packet leaves at the time when the packet arrives.
 
-use std::collections::VecDeque;
-
 use airwire::time::Instant;
 use serde_json::{Value, json};
 
 use super::{Link, Pace, Transmitter};
-use crate::stage::{DropReason, Lookahead};
+use crate::stage::{DropReason, Lookahead, PassingPacket};
 
 /// The packets that have arrived, with their future.
 #[derive(Debug, Default)]
@@ -16,8 +14,10 @@ pub(super) struct Forecast {
     /// End of the last transmission.
     free_at: Instant,
     last_landing: Instant,
-    /// In order of arrival. Packets that have left are removed.
-    plans: VecDeque<Plan>,
+    /// In order of arrival. Packets that have left are removed from time to time.
+    plans: Vec<Plan>,
+    /// Length of `plans` at which packets are removed.
+    removal_at: usize,
     /// Number of packets at the front whose transmission has begun at the time of the last arrival.
     begun: usize,
     /// The queue at the time of the last arrival.
@@ -31,12 +31,16 @@ pub(super) struct Forecast {
     refused_bytes: u64,
 }
 
+/// Minimum number of arrivals after which packets that have left are removed.
+const REMOVAL_INTERVAL: usize = 64;
+
 /// The future of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     arrives: Instant,
     begins: Instant,
     ends: Instant,
+    /// Never decreases from packet to packet. For a refused packet, the time at which the one before it lands.
     lands: Instant,
     bytes: u32,
     fate: Fate,
@@ -67,8 +71,13 @@ fn sum<'a>(plans: impl Iterator<Item = &'a Plan>) -> Length {
 }
 
 impl Forecast {
-    /// Updates the queue to the time of an arrival, and removes packets that have left at `now`.
-    fn advance(&mut self, now: Instant, at: Instant) {
+    /// Updates the queue to the time of an arrival.
+    fn advance(&mut self, at: Instant) {
+        if at >= self.free_at {
+            self.queue = Length::default();
+            self.begun = self.plans.len();
+            return;
+        }
         while let Some(plan) = self.plans.get(self.begun)
             && plan.begins <= at
         {
@@ -78,19 +87,32 @@ impl Forecast {
             }
             self.begun += 1;
         }
-        // Background traffic may arrive before `now`, if no other packet has met it yet.
-        let now = now.min(at);
-        while self.plans.pop_front_if(|plan| plan.lands <= now).is_some() {
-            self.begun -= 1;
-        }
     }
 
-    /// Plans a packet that arrives at `at`.
-    fn plan(&mut self, at: Instant, bytes: u32, times: [Instant; 3], fate: Fate) {
-        let [begins, ends, lands] = times;
-        self.plans.push_back(Plan { arrives: at, begins, ends, lands, bytes, fate, longest: self.longest });
+    /// Removes the packets that have left at `now`, which is not later than the last arrival.
+    #[cold]
+    fn remove(&mut self, now: Instant) {
+        let left = self.plans.partition_point(|plan| plan.lands <= now);
+        self.plans.drain(..left);
+        self.begun -= left;
+        // The interval grows with the list, because the remaining packets move.
+        let remaining = self.plans.len();
+        self.removal_at = remaining + REMOVAL_INTERVAL.max(remaining / 4);
+    }
+
+    /// Plans a packet that arrives.
+    fn plan(&mut self, plan: Plan) {
         self.packets += 1;
-        self.bytes += u64::from(bytes);
+        self.bytes += u64::from(plan.bytes);
+        self.plans.push(plan);
+    }
+
+    /// Adds a packet to the queue.
+    fn queue(&mut self, bytes: u32) {
+        self.queue.packets += 1;
+        self.queue.bytes += u64::from(bytes);
+        self.longest.packets = self.longest.packets.max(self.queue.packets);
+        self.longest.bytes = self.longest.bytes.max(self.queue.bytes);
     }
 
     /// The packets that have been accepted at the settled time and have not landed.
@@ -138,34 +160,36 @@ impl Forecast {
 const MAX_BACKGROUND: u64 = 8 * 50_000_000;
 
 impl Lookahead for Link {
-    fn carry(
-        &mut self,
-        now: Instant,
-        at: Instant,
-        _packet: &[u8],
-        len: usize,
-    ) -> Result<Instant, DropReason> {
+    #[inline]
+    fn carry(&mut self, packet: &mut PassingPacket<'_>) -> Result<(), DropReason> {
+        let (at, length) = (packet.at, packet.len);
         let forecast = self.forecast.get_or_insert_default();
-        forecast.advance(now, at);
-        let bytes = len as u32;
+        forecast.advance(at);
+        if forecast.plans.len() >= forecast.removal_at {
+            // Background traffic may arrive before `now`, if no other packet has met it yet.
+            forecast.remove(packet.now.min(at));
+        }
+        let bytes = length as u32;
+        let longest = forecast.longest;
         let (begins, ends, fate) = match &mut self.transmitter {
             Transmitter::AtRate { pace, .. } if at < forecast.free_at => {
                 let Length { packets, bytes: queued } = forecast.queue;
-                if !self.queue.bounds().have_room(packets as usize, queued, len) {
+                if !self.queue.bounds().have_room(packets as usize, queued, length) {
                     forecast.refused += 1;
                     forecast.refused_bytes += u64::from(bytes);
-                    forecast.plan(at, bytes, [at; 3], Fate::Refused);
+                    let (lands, fate) = (forecast.last_landing, Fate::Refused);
+                    forecast.plan(Plan { arrives: at, begins: at, ends: at, lands, bytes, fate, longest });
                     return Err(DropReason::QueueFull);
                 }
-                forecast.queue = Length { packets: packets + 1, bytes: queued + u64::from(bytes) };
+                forecast.queue(bytes);
                 let begins = forecast.free_at;
-                (begins, begins + pace.next(len), Fate::Queued)
+                (begins, begins + pace.next(length), Fate::Queued)
             }
             Transmitter::AtRate { pace, .. } => {
                 if at > forecast.free_at {
                     *pace = Pace::new(pace.rate());
                 }
-                (at, at + pace.next(len), Fate::Served)
+                (at, at + pace.next(length), Fate::Served)
             }
             Transmitter::Immediate | Transmitter::ByTrace { .. } | Transmitter::Scheduled(_) => {
                 (at, at, Fate::Served)
@@ -173,11 +197,9 @@ impl Lookahead for Link {
         };
         let lands = self.wire.arrival(ends).max(forecast.last_landing);
         (forecast.free_at, forecast.last_landing) = (ends, lands);
-        forecast.plan(at, bytes, [begins, ends, lands], fate);
-        let Length { packets, bytes } = forecast.queue;
-        forecast.longest.packets = forecast.longest.packets.max(packets);
-        forecast.longest.bytes = forecast.longest.bytes.max(bytes);
-        Ok(lands)
+        forecast.plan(Plan { arrives: at, begins, ends, lands, bytes, fate, longest });
+        packet.at = lands;
+        Ok(())
     }
 
     fn reads_packets(&self) -> bool {

@@ -75,6 +75,8 @@ pub(super) struct Wire {
     steps: Steps,
     /// Replaces `delay`.
     schedule: Option<Schedule>,
+    /// Whether all packets spend `delay` on the wire.
+    has_constant_delay: bool,
     stream: Stream,
     /// Packets on the wire with their arrival times, which never decrease.
     in_transit: VecDeque<(Instant, Packet)>,
@@ -89,6 +91,7 @@ impl Wire {
             jitter: config.jitter,
             steps_config: config.steps,
             steps,
+            has_constant_delay: schedule.is_none() && config.has_constant_delay(),
             schedule,
             stream,
             in_transit: VecDeque::new(),
@@ -100,6 +103,7 @@ impl Wire {
     /// Applies new settings to packets that are sent from now on.
     pub(super) fn configure(&mut self, config: &LinkConfig) {
         (self.delay, self.jitter, self.steps_config) = (config.delay, config.jitter, config.steps);
+        self.has_constant_delay = self.schedule.is_none() && config.has_constant_delay();
     }
 
     pub(super) fn in_transit(&self) -> usize {
@@ -118,7 +122,15 @@ impl Wire {
 
     /// Returns when a packet whose transmission ends at `at` reaches the far end, if it does not have to stay
     /// behind an earlier one.
+    #[inline]
     pub(super) fn arrival(&mut self, at: Instant) -> Instant {
+        match self.has_constant_delay {
+            true => at + self.delay,
+            false => self.variable_arrival(at),
+        }
+    }
+
+    fn variable_arrival(&mut self, at: Instant) -> Instant {
         let mut arrival = at + self.schedule.as_ref().map_or(self.delay, |schedule| schedule.delay_at(at));
         if let Some(steps_config) = &self.steps_config {
             arrival += self.steps.delay_at(at, steps_config);

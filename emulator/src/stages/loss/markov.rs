@@ -211,12 +211,16 @@ impl Chain {
     }
 
     /// Returns the damage probability of a packet at `now` and advances the state.
+    #[inline(always)]
     pub(super) fn pass(&mut self, now: Instant, octets: usize, stream: &mut Stream) -> f64 {
-        self.advance(now, stream);
-        let probability = self.states[self.current].error_rate.probability(octets);
-        if let Clock::Packets = self.clock {
+        let steps_by_packets = matches!(self.clock, Clock::Packets);
+        if !steps_by_packets {
+            self.advance(now, stream);
+        }
+        let state = &mut self.states[self.current];
+        let probability = state.error_rate.probability(octets);
+        if steps_by_packets {
             let draw = stream.unit();
-            let state = &self.states[self.current];
             if let Some((_, next)) = state.transitions.iter().find(|(sum, _)| draw < *sum) {
                 self.current = *next;
             }
