@@ -14,8 +14,6 @@ use super::pdu::{Amd, Gap, Previous, Rest, Sn};
 
 /// Maximum size of an SDU in bytes, because SDUs are IP packets. If an SDU exceeds it, its end was lost.
 const MAX_SDU: usize = 65_535;
-/// Upper bound on the number of stored PDUs whose memory waits for reuse.
-const SPARE: usize = 64;
 
 /// Reassembles AMD PDUs into SDUs.
 #[derive(Clone, Debug)]
@@ -250,9 +248,7 @@ impl Reassembler {
             let StoredPdu { amd, delivered } = self.pdus.pop_front().flatten().expect("the loop saw it");
             self.stored -= 1;
             self.advance(&amd, delivered, deliver);
-            if let Cow::Owned(data) = amd.data
-                && self.spare.len() < SPARE
-            {
+            if let Cow::Owned(data) = amd.data {
                 self.spare.push(data);
             }
         }

@@ -54,12 +54,9 @@ pub(super) struct Transmitter {
     suspended: Option<u64>,
     /// Buffer in which PDUs are encoded.
     buffer: Vec<u8>,
-    /// Memory of PDUs that are no longer needed, for new ones.
+    /// Memory of PDUs that are no longer needed, for new ones. A STATUS PDU can acknowledge a whole window.
     spare: Vec<Arc<[u8]>>,
 }
-
-/// Upper bound on the number of PDUs whose memory waits for reuse.
-const SPARE: usize = 64;
 
 /// Whether VT(S) has reached VT(MS) while new data is waiting.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -493,13 +490,6 @@ impl Transmitter {
         self.buffer.clear();
         write_amd(amd, self.format, &mut self.buffer);
         stored(&mut self.spare, &self.buffer)
-    }
-
-    /// Takes back the memory of a PDU that is no longer needed.
-    fn recycle(&mut self, octets: Arc<[u8]>) {
-        if self.spare.len() < SPARE {
-            self.spare.push(octets);
-        }
     }
 
     fn transmission(

@@ -155,7 +155,7 @@ impl Transmitter {
                 self.unacknowledged -= 1;
                 self.scheduled -= usize::from(pdu.is_scheduled);
             }
-            self.recycle(pdu.octets);
+            self.spare.push(pdu.octets);
             self.vt_a += 1;
         }
         self.scheduled_from = self.scheduled_from.max(self.vt_a);
