@@ -28,8 +28,8 @@ pub(super) fn pull(
     out: &mut Outbox,
 ) -> Vec<Outgoing> {
     let pdus = entity.pull(start, room, one_block_fewer);
-    if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
-        ledger.begin_through(*last, |packet, since| out.note(packet, Event::Sent { waited: start - since }));
+    if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| Some(carries(pdu)?.1)).max() {
+        ledger.begin_through(last, |packet, since| out.note(packet, Event::Sent { waited: start - since }));
     }
     pdus
 }
@@ -54,11 +54,17 @@ pub(super) fn record_pdu(
         lost,
         arrival: None,
         transmission: if let PduKind::Data { transmission, .. } = pdu.kind { transmission } else { 1 },
-        packets: sdus(pdu).iter().filter_map(|SduId(number)| Some(ledger.packet(*number)?.id)).collect(),
+        packets: carries(pdu)
+            .into_iter()
+            .flat_map(|(SduId(first), SduId(last))| first..=last)
+            .filter_map(|number| Some(ledger.packet(number)?.id))
+            .collect(),
     });
 }
 
-/// Packets that have data in the PDU.
-fn sdus(pdu: &Outgoing) -> &[SduId] {
-    if let PduKind::Data { sdus, .. } = &pdu.kind { sdus } else { &[] }
+/// The first and the last packet that have data in the PDU. The ledger numbers packets in the order in which
+/// the entity sends them, and does not have the packets in between that were discarded before their
+/// transmission.
+fn carries(pdu: &Outgoing) -> Option<(SduId, SduId)> {
+    if let PduKind::Data { carries, .. } = pdu.kind { carries } else { None }
 }

@@ -37,7 +37,6 @@ use receiver::{Receiver, Reception};
 pub use reporting::Incoming;
 pub use reset::ResetCause;
 use reset::{ResetProcedure, ResetReceipt};
-use smallvec::SmallVec;
 pub use stats::Stats;
 use transmitter::{Transmission, Transmitter};
 
@@ -81,9 +80,6 @@ pub enum TimersStart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SduId(pub u64);
 
-/// Identifiers of SDUs, rarely more than two.
-pub type SduIds = SmallVec<[SduId; 2]>;
-
 /// Outcome of an SDU, according to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SduOutcome {
@@ -121,8 +117,8 @@ pub enum PduKind {
         transmission: u32,
         /// Whether the Polling bit is set.
         polls: bool,
-        /// The SDUs that have data in the PDU, except those whose outcome is known.
-        sdus: SduIds,
+        /// The first and the last SDU that have data in the PDU, except those whose outcome is known.
+        carries: Option<(SduId, SduId)>,
     },
     /// A STATUS PDU.
     Status,
@@ -283,7 +279,7 @@ impl Entity {
                 hfn: self.hfns.of_own(sent.sn),
                 transmission: sent.number,
                 polls: sent.polls,
-                sdus: sent.sdus,
+                carries: sent.carries,
             },
         }
     }

@@ -13,7 +13,7 @@ use super::discard_signalling::{DiscardSignalling, End, Target, wire};
 use super::poll::Polling;
 use super::reset::ResetCause;
 use super::stats::Stats;
-use super::{SduId, SduIds, SduOutcome};
+use super::{SduId, SduOutcome};
 use crate::rlc::umts::codec::{Format, write_amd};
 use crate::rlc::umts::config::{Discard, SenderConfig};
 use crate::rlc::umts::pdu::{Amd, Rest, Status};
@@ -120,7 +120,7 @@ pub(super) struct Transmission {
     /// VT(DAT).
     pub(super) number: u32,
     pub(super) polls: bool,
-    pub(super) sdus: SduIds,
+    pub(super) carries: Option<(SduId, SduId)>,
 }
 
 impl Transmitter {
@@ -227,6 +227,15 @@ impl Transmitter {
 
     fn sent(&mut self, sn: u64) -> &mut SentPdu {
         &mut self.pdus[(sn - self.vt_a) as usize]
+    }
+
+    /// Identifiers of the first and the last SDU of a PDU that carries the SDUs with these indices. SDUs whose
+    /// outcome is known (after an MRW) are left out.
+    fn ids(&self, (first, last): (u64, u64)) -> Option<(SduId, SduId)> {
+        let id = |index: u64| Some(self.sdus.get(index.checked_sub(self.first_sdu)? as usize)?.id);
+        let last_id = id(last)?;
+        let first_id = if first == last { last_id } else { id(first.max(self.first_sdu))? };
+        Some((first_id, last_id))
     }
 
     fn sdu(&mut self, index: u64) -> Option<&mut Sdu> {
@@ -506,16 +515,7 @@ impl Transmitter {
             Arc::make_mut(&mut octets)[1] |= P;
             stats.polls += 1;
         }
-        // SDUs whose outcome is known (after an MRW) are not listed.
-        let mut sdus = SduIds::new();
-        if let Some((first, last)) = carries {
-            for index in first..last + 1 {
-                if let Some(sdu) = self.sdu(index) {
-                    sdus.push(sdu.id);
-                }
-            }
-        }
-        Transmission { octets, sn, number, polls, sdus }
+        Transmission { octets, sn, number, polls, carries: carries.and_then(|indices| self.ids(indices)) }
     }
 }
 
