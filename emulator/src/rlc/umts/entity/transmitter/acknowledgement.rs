@@ -127,19 +127,15 @@ impl Transmitter {
     /// report as missing. VT(A) becomes LSN, or the first missing SN if that is less.
     fn acknowledge(&mut self, lsn: u64, missing: &[u64]) {
         let mut missing_below = missing.iter().copied().take_while(|sn| *sn < lsn).peekable();
-        let first_missing = missing_below.peek().copied();
-        for sn in self.vt_a..lsn {
-            if missing_below.next_if_eq(&sn).is_some() {
-                continue;
-            }
-            let pdu = self.sent(sn);
-            if pdu.state == PduState::Unacknowledged {
+        let vt_a = missing_below.peek().copied().unwrap_or(lsn);
+        self.advance(vt_a);
+        for (sn, pdu) in (vt_a..lsn).zip(&mut self.pdus) {
+            if missing_below.next_if_eq(&sn).is_none() && pdu.state == PduState::Unacknowledged {
                 pdu.state = PduState::Acknowledged;
                 self.unacknowledged -= 1;
-                self.unschedule(sn);
+                self.scheduled -= usize::from(std::mem::take(&mut pdu.is_scheduled));
             }
         }
-        self.advance(first_missing.unwrap_or(lsn));
         // §11.6.4 refers to VT(A), not to LSN: before the MRW arrives, LSN can be beyond PDUs that the MRW
         // discards and that are reported as missing.
         if let Some(last_sdu) = self.signalling.handle_vt_a(self.vt_a) {
