@@ -58,6 +58,7 @@ conversions!(Instant, "an instant");
 conversions!(Duration, "a duration");
 
 /// Returns the earlier of two times, each of which may be absent.
+#[inline]
 pub fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
