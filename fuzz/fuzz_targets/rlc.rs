@@ -56,7 +56,7 @@ impl Receiver {
                     if amd.sn.since(vr_r) >= self.vr_h.since(vr_r) {
                         self.vr_h = amd.sn.next();
                     }
-                    self.reassembler.receive(amd, |sdu| assert!(!sdu.is_empty(), "an empty SDU"));
+                    self.reassembler.receive(&amd, |sdu| assert!(!sdu.is_empty(), "an empty SDU"));
                 }
             }
             Pdu::Status(status) => self.apply_status(&status),

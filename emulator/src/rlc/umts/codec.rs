@@ -220,6 +220,7 @@ pub fn is_data(octets: &[u8]) -> bool {
 
 /// Decodes a PDU. If the size is fixed, AMD PDUs must have the configured size. Control PDUs may be shorter.
 /// The content of padding is ignored (§9.2.2.10).
+#[inline]
 pub fn decode(octets: &[u8], format: Format) -> Result<Pdu<'_>, DecodeError> {
     let first = *octets.first().ok_or(DecodeError::Empty)?;
     if is_data(octets) {

@@ -345,36 +345,28 @@ impl Entity {
             self.stats.ignored += 1;
             return;
         }
-        // §10.3, invalid PDU format: a PDU with reserved or invalid values is discarded.
-        let Ok(pdu) = decode(octets, self.receives) else {
-            self.stats.decode_errors += 1;
-            return;
-        };
-        match pdu {
-            Pdu::Reset(reset) => self.handle_reset(now, reset),
-            Pdu::ResetAck(ack) => self.handle_reset_ack(now, ack),
-            Pdu::Status(_) if resetting => self.stats.ignored += 1,
-            Pdu::Status(status) => self.handle_status(now, &status),
-            Pdu::Amd(amd) => self.handle_amd(now, amd),
+        match decode(octets, self.receives) {
+            Ok(Pdu::Amd(amd)) => self.handle_amd(now, &amd),
+            Ok(Pdu::Status(_)) if resetting => self.stats.ignored += 1,
+            Ok(Pdu::Status(status)) => self.handle_status(now, &status),
+            Ok(Pdu::Reset(reset)) => self.handle_reset(now, reset),
+            Ok(Pdu::ResetAck(ack)) => self.handle_reset_ack(now, ack),
+            // §10.3, invalid PDU format: a PDU with reserved or invalid values is discarded.
+            Err(_) => self.stats.decode_errors += 1,
         }
     }
 
     /// Handles the reception of an AMD PDU (§11.3.3). A piggybacked STATUS PDU is handled even if the AMD PDU
     /// is a duplicate (§11.3.4.8). Choice: also if the AMD PDU is outside the reception window.
-    fn handle_amd(&mut self, now: Instant, mut amd: Amd<'_>) {
-        let piggybacked =
-            if let Rest::Piggybacked(status) = &mut amd.rest { Some(std::mem::take(status)) } else { None };
-        if piggybacked.is_some() {
-            amd.rest = Rest::Nothing;
-        }
+    fn handle_amd(&mut self, now: Instant, amd: &Amd<'_>) {
         self.stats.polled += u64::from(amd.poll);
         match self.receiver.handle_amd(now, amd) {
             Reception::New => self.stats.pdus_received += 1,
             Reception::Duplicate => self.stats.duplicates += 1,
             Reception::OutsideWindow => self.stats.outside_window += 1,
         }
-        if let Some(status) = piggybacked {
-            self.handle_status(now, &status);
+        if let Rest::Piggybacked(status) = &amd.rest {
+            self.handle_status(now, status);
         }
     }
 

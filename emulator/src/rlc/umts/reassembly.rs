@@ -7,7 +7,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::pdu::{Amd, Gap, Previous, Rest, Sn};
@@ -21,12 +20,13 @@ pub struct Reassembler {
     delivery: Delivery,
     vr_r: Sn,
     /// PDU VR(R) + i is at index i. Index 0 is always empty.
-    pdus: VecDeque<Option<StoredPdu>>,
+    pdus: VecDeque<Option<Box<StoredPdu>>>,
     /// Number of PDUs in `pdus`.
     stored: usize,
     unfinished: Unfinished,
-    /// Memory for the data of PDUs, from PDUs that are no longer in `pdus`.
-    spare: Vec<Vec<u8>>,
+    /// PDUs that are no longer in `pdus`, whose memory can be reused.
+    #[expect(clippy::vec_box, reason = "boxes move between the two lists")]
+    spare: Vec<Box<StoredPdu>>,
     /// Memory of an SDU that is no longer needed, for the next one.
     spare_sdu: Vec<u8>,
     /// NLENGTH of the last MRW: in the PDU VR(R), the data up to Length Indicator number `skip` is discarded.
@@ -85,7 +85,7 @@ enum Unfinished {
 }
 
 /// A PDU beyond VR(R).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct StoredPdu {
     amd: Amd<'static>,
     /// SDUs that were delivered out of sequence. Bit i is set for the SDU that ends at the i-th of
@@ -103,6 +103,18 @@ struct Boundary {
 }
 
 impl StoredPdu {
+    /// Replaces the PDU by a copy of `amd` in the same memory, without a piggybacked STATUS PDU.
+    fn replace(&mut self, amd: &Amd<'_>) {
+        let Amd { sn, poll, previous, ends, data, rest } = &mut self.amd;
+        (*sn, *poll, *previous) = (amd.sn, amd.poll, amd.previous);
+        ends.clone_from(&amd.ends);
+        let data = data.to_mut();
+        data.clear();
+        data.extend_from_slice(&amd.data);
+        *rest = if amd.rest == Rest::SduEnd { Rest::SduEnd } else { Rest::Nothing };
+        self.delivered = 0;
+    }
+
     fn boundaries(&self) -> impl DoubleEndedIterator<Item = Boundary> {
         boundaries(&self.amd)
     }
@@ -195,11 +207,11 @@ impl Reassembler {
     }
 
     /// Handles a PDU inside the reception window. Passes the SDUs that it completes to `deliver`.
-    pub fn receive(&mut self, amd: Amd<'_>, mut deliver: impl FnMut(Vec<u8>)) -> Receipt {
+    pub fn receive(&mut self, amd: &Amd<'_>, mut deliver: impl FnMut(Vec<u8>)) -> Receipt {
         let distance = usize::from(amd.sn.since(self.vr_r));
         if distance == 0 {
             // In the usual case, the PDU is not stored in `pdus`.
-            self.advance(&amd, 0, &mut deliver);
+            self.advance(amd, 0, &mut deliver);
             self.pdus.pop_front();
             self.catch_up(&mut deliver);
             return Receipt::New;
@@ -210,11 +222,9 @@ impl Reassembler {
         if self.pdus[distance].is_some() {
             return Receipt::Duplicate;
         }
-        let mut data = self.spare.pop().unwrap_or_default();
-        data.clear();
-        data.extend_from_slice(&amd.data);
-        let amd = Amd { data: Cow::Owned(data), ..amd };
-        self.pdus[distance] = Some(StoredPdu { amd, delivered: 0 });
+        let mut stored = self.spare.pop().unwrap_or_default();
+        stored.replace(amd);
+        self.pdus[distance] = Some(stored);
         self.stored += 1;
         if self.delivery == Delivery::AsSoonAsComplete {
             self.deliver_around(distance, &mut deliver);
@@ -244,13 +254,10 @@ impl Reassembler {
 
     /// Handles the PDUs that are in sequence now.
     fn catch_up(&mut self, deliver: &mut impl FnMut(Vec<u8>)) {
-        while let Some(Some(_)) = self.pdus.front() {
-            let StoredPdu { amd, delivered } = self.pdus.pop_front().flatten().expect("the loop saw it");
+        while let Some(stored) = self.pdus.pop_front_if(|slot| slot.is_some()).flatten() {
             self.stored -= 1;
-            self.advance(&amd, delivered, deliver);
-            if let Cow::Owned(data) = amd.data {
-                self.spare.push(data);
-            }
+            self.advance(&stored.amd, stored.delivered, deliver);
+            self.spare.push(stored);
         }
     }
 
@@ -331,7 +338,7 @@ impl Reassembler {
     }
 
     fn slot(&self, index: usize) -> Option<&StoredPdu> {
-        self.pdus.get(index)?.as_ref()
+        self.pdus.get(index)?.as_deref()
     }
 
     /// Delivers the SDU that ends at a boundary of the PDU at `index`, if it is complete.

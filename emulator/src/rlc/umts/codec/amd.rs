@@ -149,6 +149,7 @@ fn ignores_an_octet(indicators: Indicators, ends: &[u16], room: usize) -> bool {
     indicators.octets == 2 && ends.last().is_some_and(|end| usize::from(*end) + 1 == room)
 }
 
+#[inline]
 pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd<'_>, DecodeError> {
     let has_size =
         if format.is_fixed() { octets.len() == format.pdu_size } else { octets.len() <= format.pdu_size };

@@ -84,11 +84,10 @@ impl Receiver {
     }
 
     /// Handles the reception of an AMD PDU (§11.3.3).
-    pub(super) fn handle_amd(&mut self, now: Instant, amd: Amd<'_>) -> Reception {
-        let poll = amd.poll;
+    pub(super) fn handle_amd(&mut self, now: Instant, amd: &Amd<'_>) -> Reception {
         let reception = self.accept(now, amd);
         // §11.5.2, trigger 1: a poll triggers a report, even if the PDU is discarded (§11.3.4.2, §11.3.4.8).
-        if poll {
+        if amd.poll {
             self.reporting.trigger(now);
         }
         reception
@@ -107,7 +106,7 @@ impl Receiver {
         }
     }
 
-    fn accept(&mut self, now: Instant, amd: Amd<'_>) -> Reception {
+    fn accept(&mut self, now: Instant, amd: &Amd<'_>) -> Reception {
         // §11.3.4.2: an AMD PDU with SN outside the interval VR(R) ≤ SN < VR(MR) is discarded. §9.4: VR(MR) = VR(R)
         // + Configured_Rx_Window_Size.
         let sn = self.full_sn(amd.sn);

@@ -38,7 +38,7 @@ impl Receiver {
     }
 
     fn receive(&mut self, amd: Amd<'_>) -> Receipt {
-        self.0.receive(amd, |sdu| self.1.push(sdu))
+        self.0.receive(&amd, |sdu| self.1.push(sdu))
     }
 
     fn move_window(&mut self, to: u16, nlength: u8) {

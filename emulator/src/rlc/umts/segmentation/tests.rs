@@ -284,7 +284,7 @@ proptest! {
         let mut reassembler = Reassembler::new(Delivery::InSequence);
         let mut out = Vec::new();
         for pdu in &pdus {
-            reassembler.receive(on_air(pdu, format), |sdu| out.push(sdu));
+            reassembler.receive(&on_air(pdu, format), |sdu| out.push(sdu));
         }
         let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
         prop_assert_eq!(out, sent);
@@ -342,7 +342,7 @@ proptest! {
         // No part of a discarded SDU has been delivered.
         reassembler.move_window(resume.sn, resume.nlength, |sdu| out.push(sdu));
         for pdu in pdus.iter().skip(usize::from(resume.sn.get())) {
-            reassembler.receive(on_air(pdu, format), |sdu| out.push(sdu));
+            reassembler.receive(&on_air(pdu, format), |sdu| out.push(sdu));
         }
         let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
         prop_assert_eq!(out, &sent[last + 1..]);
