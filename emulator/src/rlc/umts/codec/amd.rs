@@ -66,25 +66,53 @@ impl Indicators {
             Rest::Piggybacked(_) => Some(self.all_ones - 1),
         }
     }
+
+    /// Number of indicators of a PDU.
+    fn count(self, amd: &Amd<'_>) -> usize {
+        let previous = amd.previous != Previous::NotIndicated;
+        usize::from(previous) + amd.ends.len() + usize::from(self.rest(&amd.rest).is_some())
+    }
+
+    /// Writes the indicators of a PDU, each with its E bit.
+    fn write(self, amd: &Amd<'_>, groups: &mut [u8]) {
+        let values = self.previous(amd.previous).into_iter().chain(amd.ends.iter().copied());
+        let mut groups = groups.chunks_exact_mut(self.octets).peekable();
+        for li in values.chain(self.rest(&amd.rest)) {
+            let Some(group) = groups.next() else { return };
+            // E = 1 (§9.2.2.5): another Length Indicator follows.
+            let value = li << 1 | u16::from(groups.peek().is_some());
+            group.copy_from_slice(&value.to_be_bytes()[2 - self.octets..]);
+        }
+    }
 }
 
 /// Encodes an AMD PDU as [`encode`](super::encode) does.
 pub(crate) fn encode_amd(amd: &Amd<'_>, format: Format) -> Vec<u8> {
-    let mut octets = Vec::with_capacity(format.pdu_size);
+    let mut octets = vec![0; encoded_size(amd, format)];
     write_amd(amd, format, &mut octets);
     octets
 }
 
-/// Encodes an AMD PDU into an empty buffer. Panics under the same conditions as [`encode`](super::encode).
-pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut Vec<u8>) {
+/// Size of an encoded AMD PDU.
+pub(crate) fn encoded_size(amd: &Amd<'_>, format: Format) -> usize {
+    if format.is_fixed() {
+        return format.pdu_size;
+    }
     let indicators = Indicators::of(format);
-    let previous = indicators.previous(amd.previous);
-    let rest = indicators.rest(&amd.rest);
-    let count = usize::from(previous.is_some()) + amd.ends.len() + usize::from(rest.is_some());
+    let status = if let Rest::Piggybacked(status) = &amd.rest { status.octets() } else { 0 };
+    2 + indicators.count(amd) * indicators.octets + amd.data.len() + status
+}
+
+/// Encodes an AMD PDU into memory of its [`encoded_size`]. Panics under the same conditions as
+/// [`encode`](super::encode).
+pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut [u8]) {
+    let indicators = Indicators::of(format);
+    let count = indicators.count(amd);
     assert!(
         indicators.octets == 2 || amd.previous != Previous::EndedOneShort,
         "no 7-bit indicator means that an SDU ended one octet short"
     );
+    assert!(octets.len() <= format.pdu_size, "a PDU of {} octets", octets.len());
 
     let he = match amd.rest {
         Rest::SduEnd => {
@@ -94,49 +122,36 @@ pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut Vec<u8>) {
         _ if count > 0 => he::INDICATOR,
         _ => he::DATA,
     };
-    octets.extend((0x8000 | amd.sn.get() << 3 | u16::from(amd.poll) << 2 | he).to_be_bytes());
-
+    let header = 0x8000 | amd.sn.get() << 3 | u16::from(amd.poll) << 2 | he;
+    octets[..2].copy_from_slice(&header.to_be_bytes());
+    let (groups, body) = octets[2..].split_at_mut(count * indicators.octets);
     if count > 0 {
-        write_indicators(
-            indicators,
-            previous.into_iter().chain(amd.ends.iter().copied()).chain(rest),
-            count,
-            octets,
-        );
+        indicators.write(amd, groups);
     }
-    octets.extend_from_slice(&amd.data);
 
-    let room = format.pdu_size.checked_sub(octets.len());
-    match (&amd.rest, room) {
-        (_, None) => panic!("{} octets of data and {count} indicators do not fit", amd.data.len()),
-        (Rest::Nothing | Rest::SduEnd, Some(room)) if room == 0 || !format.is_fixed() => {}
-        (Rest::Nothing, Some(1)) if ignores_an_octet(indicators, &amd.ends, amd.data.len() + 1) => {}
-        (Rest::Nothing | Rest::SduEnd, Some(room)) => panic!("{room} octets of the PDU are not filled"),
-        (Rest::Padding, _) => assert_eq!(amd.data.len(), last_end(&amd.ends), "padding within an SDU"),
-        (Rest::Piggybacked(status), Some(room)) => {
-            assert_eq!(amd.data.len(), last_end(&amd.ends), "a piggybacked STATUS within an SDU");
+    assert!(amd.data.len() <= body.len(), "{} octets of data and {count} indicators do not fit", amd.data.len());
+    let (data, after) = body.split_at_mut(amd.data.len());
+    data.copy_from_slice(&amd.data);
+    let room = after.len();
+    let status = match &amd.rest {
+        Rest::Nothing if room == 1 && ignores_an_octet(indicators, &amd.ends, data.len() + 1) => 0,
+        Rest::Nothing | Rest::SduEnd => {
+            assert_eq!(room, 0, "{room} octets of the PDU are not filled");
+            0
+        }
+        Rest::Padding => {
+            assert_eq!(data.len(), last_end(&amd.ends), "padding within an SDU");
+            0
+        }
+        Rest::Piggybacked(status) => {
+            assert_eq!(data.len(), last_end(&amd.ends), "a piggybacked STATUS within an SDU");
             let status = sufi::encode(status);
             assert!(status.len() <= room, "a STATUS of {} octets in {room}", status.len());
-            octets.extend(status);
+            after[..status.len()].copy_from_slice(&status);
+            status.len()
         }
-    }
-    format.pad(octets);
-}
-
-fn write_indicators(
-    indicators: Indicators,
-    values: impl Iterator<Item = u16>,
-    count: usize,
-    octets: &mut Vec<u8>,
-) {
-    // E = 1 (§9.2.2.5): another Length Indicator follows.
-    for (li, left) in values.zip((0..count).rev()) {
-        let group = li << 1 | u16::from(left > 0);
-        match indicators.octets {
-            1 => octets.push(group as u8),
-            _ => octets.extend(group.to_be_bytes()),
-        }
-    }
+    };
+    after[status..].fill(0);
 }
 
 fn last_end(ends: &[u16]) -> usize {

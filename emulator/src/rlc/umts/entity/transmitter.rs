@@ -14,7 +14,7 @@ use super::poll::Polling;
 use super::reset::ResetCause;
 use super::stats::Stats;
 use super::{SduId, SduOutcome};
-use crate::rlc::umts::codec::{Format, write_amd};
+use crate::rlc::umts::codec::{Format, encoded_size, write_amd};
 use crate::rlc::umts::config::{Discard, SenderConfig};
 use crate::rlc::umts::pdu::{Amd, Rest, Status};
 use crate::rlc::umts::segmentation::{SegmentedPdu, Segmenter};
@@ -52,8 +52,6 @@ pub(super) struct Transmitter {
     window_state: WindowState,
     /// LOCAL_SUSPEND (§9.3.3.4): the first SN that must not be sent.
     suspended: Option<u64>,
-    /// Buffer in which PDUs are encoded.
-    buffer: Vec<u8>,
     /// Memory of PDUs that are no longer needed, for new ones. A STATUS PDU can acknowledge a whole window.
     spare: Vec<Arc<[u8]>>,
 }
@@ -145,7 +143,6 @@ impl Transmitter {
             unsent_octets: 0,
             window_state: WindowState::Open,
             suspended: config.suspend.map(u64::from),
-            buffer: Vec::with_capacity(format.pdu_size),
             spare: Vec::new(),
             config,
         }
@@ -496,9 +493,8 @@ impl Transmitter {
     }
 
     fn write(&mut self, amd: &Amd<'_>) -> Arc<[u8]> {
-        self.buffer.clear();
-        write_amd(amd, self.format, &mut self.buffer);
-        stored(&mut self.spare, &self.buffer)
+        let format = self.format;
+        written(&mut self.spare, encoded_size(amd, format), |octets| write_amd(amd, format, octets))
     }
 
     fn transmission(
@@ -511,24 +507,28 @@ impl Transmitter {
         stats: &mut Stats,
     ) -> Transmission {
         if polls {
-            octets = stored(&mut self.spare, &octets);
-            Arc::make_mut(&mut octets)[1] |= P;
+            octets = written(&mut self.spare, octets.len(), |copy| {
+                copy.copy_from_slice(&octets);
+                copy[1] |= P;
+            });
             stats.polls += 1;
         }
         Transmission { octets, sn, number, polls, carries: carries.and_then(|indices| self.ids(indices)) }
     }
 }
 
-/// Returns a PDU with these bytes. It reuses the memory of a PDU of `spare` that has the right size and is no
-/// longer in use.
-fn stored(spare: &mut Vec<Arc<[u8]>>, octets: &[u8]) -> Arc<[u8]> {
+/// Returns a PDU of `size` bytes, which `write` writes. It reuses the memory of a PDU of `spare` that has this
+/// size and is no longer in use.
+fn written(spare: &mut Vec<Arc<[u8]>>, size: usize, write: impl FnOnce(&mut [u8])) -> Arc<[u8]> {
     if let Some(mut reused) = spare.pop()
-        && let Some(memory) = Arc::get_mut(&mut reused)
-        && memory.len() == octets.len()
+        && let Some(octets) = Arc::get_mut(&mut reused)
+        && octets.len() == size
     {
-        memory.copy_from_slice(octets);
+        write(octets);
         return reused;
     }
+    let mut octets = vec![0; size];
+    write(&mut octets);
     octets.into()
 }
 
