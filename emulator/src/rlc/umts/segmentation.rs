@@ -207,15 +207,21 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
 
     /// Number of PDUs that [`next_pdu`](Self::next_pdu) would return now, but at most `most`.
     pub(crate) fn ready(&self, most: usize) -> usize {
-        let indicator = self.format.li_octets();
+        let (indicator, body) = (self.format.li_octets(), self.format.body());
         let mut rests = self.waiting.iter().map(|sdu| sdu.octets.len()).peekable();
         let mut rest = rests.next().map(|octets| octets - self.sent);
         let mut unindicated = self.unindicated.is_some();
         let mut pdus = 0;
         while pdus < most && (rest.is_some() || unindicated) {
+            if let Some(octets) = rest.filter(|octets| *octets > body && !unindicated) {
+                let full = ((octets - 1) / body).min(most - pdus);
+                pdus += full;
+                rest = Some(octets - full * body);
+                continue;
+            }
             pdus += 1;
             let mut ends = usize::from(unindicated);
-            let mut room = self.format.body() - ends * indicator;
+            let mut room = body - ends * indicator;
             unindicated = false;
             while let Some(octets) = rest.filter(|_| room >= indicator) {
                 let space = Space { room, indicators: ends, more: rests.peek().is_some() };
