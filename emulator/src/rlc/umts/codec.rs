@@ -7,7 +7,7 @@ mod sufi;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use amd::{encode_amd, encoded_size, write_amd};
+pub(crate) use amd::{encode_amd, encoded_size, write_amd, write_segment};
 pub use rlist::RlistError;
 pub(crate) use rlist::{expand_rlist, push_burst, push_distance};
 

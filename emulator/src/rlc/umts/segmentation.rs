@@ -242,6 +242,19 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         pdus
     }
 
+    /// Returns the data of the next AMD PDU if one SDU fills it and continues in another PDU. Such a PDU has no
+    /// Length Indicators. Most PDUs of a packet are like this.
+    pub(crate) fn next_segment(&mut self) -> Option<(Carried<Id>, &[u8])> {
+        let sdu = self.waiting.front().filter(|_| self.unindicated.is_none())?;
+        let from = self.sent;
+        let to = from + self.format.body();
+        if to >= sdu.octets.len() {
+            return None;
+        }
+        self.sent = to;
+        Some((Carried { id: sdu.id, first: from == 0, last: false }, &sdu.octets[from..to]))
+    }
+
     /// Returns the next AMD PDU, filled with the available SDUs. `None` if there is nothing to send.
     pub(crate) fn next_pdu(&mut self, sn: Sn) -> Option<Box<SegmentedPdu<Id>>> {
         if !self.has_next() {

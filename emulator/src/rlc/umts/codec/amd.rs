@@ -103,6 +103,17 @@ pub(crate) fn encoded_size(amd: &Amd<'_>, format: Format) -> usize {
     2 + indicators.count(amd) * indicators.octets + amd.data.len() + status
 }
 
+/// Encodes an AMD PDU that consists of a header and data.
+pub(crate) fn write_segment(sn: Sn, data: &[u8], octets: &mut [u8]) {
+    octets[..2].copy_from_slice(&header(sn, false, he::DATA));
+    octets[2..].copy_from_slice(data);
+}
+
+/// D/C (1 bit), Sequence Number (12), P (1), HE (2).
+fn header(sn: Sn, poll: bool, he: u16) -> [u8; 2] {
+    (0x8000 | sn.get() << 3 | u16::from(poll) << 2 | he).to_be_bytes()
+}
+
 /// Encodes an AMD PDU into memory of its [`encoded_size`]. Panics under the same conditions as
 /// [`encode`](super::encode).
 pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut [u8]) {
@@ -122,14 +133,17 @@ pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut [u8]) {
         _ if count > 0 => he::INDICATOR,
         _ => he::DATA,
     };
-    let header = 0x8000 | amd.sn.get() << 3 | u16::from(amd.poll) << 2 | he;
-    octets[..2].copy_from_slice(&header.to_be_bytes());
+    octets[..2].copy_from_slice(&header(amd.sn, amd.poll, he));
     let (groups, body) = octets[2..].split_at_mut(count * indicators.octets);
     if count > 0 {
         indicators.write(amd, groups);
     }
 
-    assert!(amd.data.len() <= body.len(), "{} octets of data and {count} indicators do not fit", amd.data.len());
+    assert!(
+        amd.data.len() <= body.len(),
+        "{} octets of data and {count} indicators do not fit",
+        amd.data.len()
+    );
     let (data, after) = body.split_at_mut(amd.data.len());
     data.copy_from_slice(&amd.data);
     let room = after.len();

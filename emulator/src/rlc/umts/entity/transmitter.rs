@@ -14,10 +14,10 @@ use super::poll::Polling;
 use super::reset::ResetCause;
 use super::stats::Stats;
 use super::{SduId, SduOutcome};
-use crate::rlc::umts::codec::{Format, encoded_size, write_amd};
+use crate::rlc::umts::codec::{Format, encoded_size, write_amd, write_segment};
 use crate::rlc::umts::config::{Discard, SenderConfig};
 use crate::rlc::umts::pdu::{Amd, Rest, Status};
-use crate::rlc::umts::segmentation::{SegmentedPdu, Segmenter};
+use crate::rlc::umts::segmentation::{Carried, SegmentedPdu, Segmenter};
 
 pub(super) struct Transmitter {
     config: SenderConfig,
@@ -109,6 +109,17 @@ enum SduState {
     Discarded,
     /// Discarded before its transmission began. Its outcome has been reported.
     Dropped,
+}
+
+/// A new AMD PDU, before its submission.
+struct NewPdu {
+    /// The PDU without a piggybacked STATUS PDU.
+    plain: Arc<[u8]>,
+    octets: Arc<[u8]>,
+    /// Indices of the first and the last SDU that have data in the PDU.
+    carries: Option<(u64, u64)>,
+    /// Whether the PDU triggers a poll because of Poll_SDU.
+    trigger: bool,
 }
 
 /// An AMD PDU to transmit.
@@ -427,26 +438,17 @@ impl Transmitter {
         stats: &mut Stats,
     ) -> Option<Transmission> {
         let sn = self.vt_s;
-        let mut pdu = self.segmenter.next_pdu(wire(sn))?;
-        let mut trigger = self.polling.count_pdu();
+        let NewPdu { plain, octets, carries, mut trigger } = match self.fill_with_segment(sn) {
+            Some(pdu) => pdu,
+            None => self.fill(sn, piggyback, stats)?,
+        };
+        trigger |= self.polling.count_pdu();
         trigger |= self.polling.is_window_trigger(self.vt_a, self.vt_s, self.vt_ws);
         // §9.7.1, trigger 1, "Last PDU in buffer": no data remains to be segmented, or the PDU is the last
         // one before a suspension. Deviation: the last PDU that the window allows does not poll if more data
         // remains.
         let last = !self.segmenter.has_next() || self.suspended == Some(sn + 1);
         trigger |= self.config.poll.last_pdu && last;
-        trigger |= self.record_carried(sn, &pdu);
-        let carries = pdu.carried.first().zip(pdu.carried.last()).map(|(first, last)| (first.id, last.id));
-        let plain = self.write(&pdu.amd);
-        let octets = match piggyback.take_if(|status| status.octets() <= pdu.piggyback_room) {
-            Some(status) => {
-                stats.piggybacked += 1;
-                pdu.amd.rest = Rest::Piggybacked(status);
-                self.write(&pdu.amd)
-            }
-            None => plain.clone(),
-        };
-        self.segmenter.reuse(pdu);
         self.pdus.push_back(SentPdu {
             octets: plain,
             state: PduState::Unacknowledged,
@@ -465,31 +467,67 @@ impl Transmitter {
         Some(self.transmission(octets, sn, 1, polls, carries, stats))
     }
 
-    /// Records which SDUs a new PDU carries. Returns `true` if it polls because of Poll_SDU.
-    fn record_carried(&mut self, sn: u64, pdu: &SegmentedPdu<u64>) -> bool {
+    /// Fills a new PDU with a segment, if an SDU fills it and continues in another PDU.
+    fn fill_with_segment(&mut self, sn: u64) -> Option<NewPdu> {
+        let (carried, data) = self.segmenter.next_segment()?;
+        let plain = written(&mut self.spare, self.format.pdu_size, |octets| {
+            write_segment(wire(sn), data, octets);
+        });
+        let trigger = self.record_carried(sn, carried);
+        Some(NewPdu { octets: plain.clone(), plain, carries: Some((carried.id, carried.id)), trigger })
+    }
+
+    /// Fills a new PDU with all data that fits. `None` if there is nothing to send.
+    fn fill(&mut self, sn: u64, piggyback: &mut Option<Status>, stats: &mut Stats) -> Option<NewPdu> {
+        let mut pdu = self.segmenter.next_pdu(wire(sn))?;
         let mut trigger = false;
         for carried in &pdu.carried {
-            let polls = carried.first && self.polling.count_sdu();
-            let sdu = self.sdu(carried.id).expect("an SDU that is being segmented has no outcome");
-            if carried.first {
-                sdu.first_pdu = Some(sn);
-                sdu.polls = polls;
-            }
-            // §9.7.1, trigger 5: the AMD PDU with the last segment of the SDU.
-            trigger |= carried.last && sdu.polls;
-            if carried.first {
-                let octets = sdu.octets;
-                self.unsent_sdus -= 1;
-                self.unsent_octets -= octets;
-            }
+            trigger |= self.record_carried(sn, *carried);
         }
+        self.record_ends(sn, &pdu);
+        let carries = pdu.carried.first().zip(pdu.carried.last()).map(|(first, last)| (first.id, last.id));
+        let plain = self.write(&pdu.amd);
+        let octets = match piggyback.take_if(|status| status.octets() <= pdu.piggyback_room) {
+            Some(status) => {
+                stats.piggybacked += 1;
+                pdu.amd.rest = Rest::Piggybacked(status);
+                self.write(&pdu.amd)
+            }
+            None => plain.clone(),
+        };
+        self.segmenter.reuse(pdu);
+        Some(NewPdu { plain, octets, carries, trigger })
+    }
+
+    /// Records that a new PDU carries an SDU. Returns `true` if the PDU polls because of Poll_SDU.
+    fn record_carried(&mut self, sn: u64, Carried { id, first, last }: Carried<u64>) -> bool {
+        if !first && !last {
+            return false;
+        }
+        let polls = first && self.polling.count_sdu();
+        let sdu = self.sdu(id).expect("an SDU that is being segmented has no outcome");
+        if first {
+            sdu.first_pdu = Some(sn);
+            sdu.polls = polls;
+        }
+        // §9.7.1, trigger 5: the AMD PDU with the last segment of the SDU.
+        let trigger = last && sdu.polls;
+        if first {
+            let octets = sdu.octets;
+            self.unsent_sdus -= 1;
+            self.unsent_octets -= octets;
+        }
+        trigger
+    }
+
+    /// Records which SDUs end in a new PDU.
+    fn record_ends(&mut self, sn: u64, pdu: &SegmentedPdu<u64>) {
         for (index, id) in pdu.ended.iter().enumerate() {
             let resume = pdu.resume_after(index);
             let target = Target { sn: sn + u64::from(resume.sn.since(wire(sn))), nlength: resume.nlength };
             let sdu = self.sdu(*id).expect("an SDU that has not ended has no outcome");
             sdu.end = Some(End { indicated_in: sn, target, sdu: *id });
         }
-        trigger
     }
 
     fn write(&mut self, amd: &Amd<'_>) -> Arc<[u8]> {

@@ -4,7 +4,7 @@ use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::umts::codec::{IndicatorSize, decode, encode_amd};
+use crate::rlc::umts::codec::{IndicatorSize, decode, encode_amd, write_segment};
 use crate::rlc::umts::pdu::{Pdu, Status, Sufi};
 use crate::rlc::umts::reassembly::{Delivery, Reassembler};
 
@@ -289,6 +289,30 @@ proptest! {
         let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
         prop_assert_eq!(out, sent);
         prop_assert_eq!(reassembler.faults(), Default::default());
+    }
+
+    #[test]
+    fn segments_are_pdus_that_an_sdu_fills_and_leaves((format, lengths) in any_run()) {
+        let mut segmenter = with(format, &lengths);
+        let mut whole = segmenter.clone();
+        let sn = Sn::new(9);
+        while let Some(pdu) = whole.next_pdu(sn) {
+            let fills = pdu.amd == Amd { sn, data: pdu.amd.data.clone(), ..Amd::default() }
+                && pdu.amd.data.len() == format.body()
+                && pdu.carried.iter().all(|carried| !carried.last);
+            let Some((carried, data)) = segmenter.next_segment() else {
+                prop_assert!(!fills);
+                segmenter.next_pdu(sn);
+                continue;
+            };
+            prop_assert!(fills);
+            prop_assert_eq!((&*pdu.amd.data, pdu.carried.as_slice()), (data, &[carried][..]));
+            prop_assert_eq!((pdu.ended.len(), pdu.piggyback_room), (0, 0));
+            let mut written = vec![0; format.pdu_size];
+            write_segment(sn, data, &mut written);
+            prop_assert_eq!(written, encode_amd(&pdu.amd, format));
+        }
+        prop_assert!(!segmenter.has_next());
     }
 
     #[test]
