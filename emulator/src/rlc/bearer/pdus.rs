@@ -35,6 +35,7 @@ pub(super) fn pull(
 }
 
 /// Records a transmitted PDU for the views.
+#[inline]
 pub(super) fn record_pdu(
     direction: Direction,
     format: &FormatConfig,

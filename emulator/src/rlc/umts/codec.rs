@@ -224,7 +224,7 @@ pub fn is_data(octets: &[u8]) -> bool {
 pub fn decode(octets: &[u8], format: Format) -> Result<Pdu<'_>, DecodeError> {
     let first = *octets.first().ok_or(DecodeError::Empty)?;
     if is_data(octets) {
-        return amd::decode(octets, format).map(Pdu::Amd);
+        return amd::decode(octets, format);
     }
     if octets.len() > format.pdu_size {
         return Err(DecodeError::ControlSize { octets: octets.len(), pdu_size: format.pdu_size });

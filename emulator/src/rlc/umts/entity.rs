@@ -345,12 +345,12 @@ impl Entity {
             self.stats.ignored += 1;
             return;
         }
-        match decode(octets, self.receives) {
-            Ok(Pdu::Amd(amd)) => self.handle_amd(now, &amd),
+        match &decode(octets, self.receives) {
+            Ok(Pdu::Amd(amd)) => self.handle_amd(now, amd),
             Ok(Pdu::Status(_)) if resetting => self.stats.ignored += 1,
-            Ok(Pdu::Status(status)) => self.handle_status(now, &status),
-            Ok(Pdu::Reset(reset)) => self.handle_reset(now, reset),
-            Ok(Pdu::ResetAck(ack)) => self.handle_reset_ack(now, ack),
+            Ok(Pdu::Status(status)) => self.handle_status(now, status),
+            Ok(Pdu::Reset(reset)) => self.handle_reset(now, *reset),
+            Ok(Pdu::ResetAck(ack)) => self.handle_reset_ack(now, *ack),
             // §10.3, invalid PDU format: a PDU with reserved or invalid values is discarded.
             Err(_) => self.stats.decode_errors += 1,
         }

@@ -111,7 +111,7 @@ impl StoredPdu {
         let data = data.to_mut();
         data.clear();
         data.extend_from_slice(&amd.data);
-        *rest = if amd.rest == Rest::SduEnd { Rest::SduEnd } else { Rest::Nothing };
+        *rest = if matches!(amd.rest, Rest::SduEnd) { Rest::SduEnd } else { Rest::Nothing };
         self.delivered = 0;
     }
 
@@ -141,7 +141,7 @@ fn boundaries(amd: &Amd<'_>) -> impl DoubleEndedIterator<Item = Boundary> {
         Previous::EndedOneShort => Some(Boundary { offset: 0, ignored: 1 }),
     };
     let ends = amd.ends.iter().map(|end| Boundary { offset: usize::from(*end), ignored: 0 });
-    let by_he = (amd.rest == Rest::SduEnd).then_some(Boundary { offset: amd.data.len(), ignored: 0 });
+    let by_he = matches!(amd.rest, Rest::SduEnd).then_some(Boundary { offset: amd.data.len(), ignored: 0 });
     previous.into_iter().chain(ends).chain(by_he)
 }
 
@@ -272,7 +272,7 @@ impl Reassembler {
         let skip = usize::from(std::mem::take(&mut self.skip));
         let mut from = 0;
         let mut ends = 0;
-        for (index, boundary) in boundaries(amd).enumerate() {
+        boundaries(amd).enumerate().for_each(|(index, boundary)| {
             ends = index + 1;
             if ends > skip {
                 self.append(&amd.data[from..boundary.offset]);
@@ -280,7 +280,7 @@ impl Reassembler {
                 octets.filter(|_| !contains(delivered, index)).map(&mut *deliver).unwrap_or_default();
             }
             from = boundary.offset;
-        }
+        });
         self.faults.nlength += u64::from(ends < skip);
         self.append(&amd.data[from..]);
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{DecodeError, Format, IndicatorSize, control, sufi};
-use crate::rlc::umts::pdu::{Amd, Previous, Rest, Sn};
+use crate::rlc::umts::pdu::{Amd, Pdu, Previous, Rest, Sn};
 
 /// Header Extension Type (§9.2.2.7).
 mod he {
@@ -179,7 +179,7 @@ fn ignores_an_octet(indicators: Indicators, ends: &[u16], room: usize) -> bool {
 }
 
 #[inline]
-pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd<'_>, DecodeError> {
+pub(super) fn decode(octets: &[u8], format: Format) -> Result<Pdu<'_>, DecodeError> {
     let has_size =
         if format.is_fixed() { octets.len() == format.pdu_size } else { octets.len() <= format.pdu_size };
     if !has_size {
@@ -199,7 +199,7 @@ pub(super) fn decode(octets: &[u8], format: Format) -> Result<Amd<'_>, DecodeErr
         he::SDU_END => return Err(DecodeError::HeNotConfigured),
         _ => return Err(DecodeError::HeReserved),
     }
-    Ok(amd)
+    Ok(Pdu::Amd(amd))
 }
 
 /// Decodes the part after HE = 01: groups of a Length Indicator and an E bit, then data.
