@@ -13,6 +13,8 @@ use super::pdu::{Amd, Gap, Previous, Rest, Sn};
 
 /// Maximum size of an SDU in bytes, because SDUs are IP packets. If an SDU exceeds it, its end was lost.
 const MAX_SDU: usize = 65_535;
+/// Upper bound on the number of SDUs whose memory waits for reuse.
+const SPARE_SDUS: usize = 16;
 
 /// Reassembles AMD PDUs into SDUs.
 #[derive(Clone, Debug)]
@@ -27,8 +29,8 @@ pub struct Reassembler {
     /// PDUs that are no longer in `pdus`, whose memory can be reused.
     #[expect(clippy::vec_box, reason = "boxes move between the two lists")]
     spare: Vec<Box<StoredPdu>>,
-    /// Memory of an SDU that is no longer needed, for the next one.
-    spare_sdu: Vec<u8>,
+    /// Memory of SDUs that are no longer needed. When a missing PDU arrives, several SDUs can be complete.
+    spare_sdus: Vec<Vec<u8>>,
     /// NLENGTH of the last MRW: in the PDU VR(R), the data up to Length Indicator number `skip` is discarded.
     skip: u8,
     faults: Faults,
@@ -155,7 +157,7 @@ impl Reassembler {
             stored: 0,
             unfinished: Unfinished::Nothing,
             spare: Vec::new(),
-            spare_sdu: Vec::new(),
+            spare_sdus: Vec::new(),
             skip: 0,
             faults: Faults::default(),
         }
@@ -219,12 +221,13 @@ impl Reassembler {
         while self.pdus.len() <= distance {
             self.pdus.push_back(None);
         }
-        if self.pdus[distance].is_some() {
+        let slot = &mut self.pdus[distance];
+        if slot.is_some() {
             return Receipt::Duplicate;
         }
         let mut stored = self.spare.pop().unwrap_or_default();
         stored.replace(amd);
-        self.pdus[distance] = Some(stored);
+        *slot = Some(stored);
         self.stored += 1;
         if self.delivery == Delivery::AsSoonAsComplete {
             self.deliver_around(distance, &mut deliver);
@@ -263,7 +266,9 @@ impl Reassembler {
 
     /// Takes back the memory of a delivered SDU.
     pub fn recycle(&mut self, sdu: Vec<u8>) {
-        self.spare_sdu = sdu;
+        if self.spare_sdus.len() < SPARE_SDUS {
+            self.spare_sdus.push(sdu);
+        }
     }
 
     /// Handles the PDU VR(R). `delivered` is the field of [`StoredPdu`].
@@ -297,7 +302,7 @@ impl Reassembler {
             }
             Unfinished::Sdu(sdu) => sdu.extend_from_slice(octets),
             Unfinished::Nothing | Unfinished::Ended => {
-                let mut sdu = std::mem::take(&mut self.spare_sdu);
+                let mut sdu = self.spare_sdus.pop().unwrap_or_default();
                 sdu.clear();
                 sdu.reserve(1536.max(octets.len()));
                 sdu.extend_from_slice(octets);
