@@ -294,12 +294,11 @@ impl SharedChannel {
     }
 
     fn draw(&mut self, slot: Slot, transmissions: u32) -> Reception {
-        let mut fails = false;
-        if transmissions == 0 {
-            self.errors.transmit(slot.number, slot.start, 1, |damaged| fails = damaged);
+        let fails = if transmissions == 0 {
+            self.errors.begin_tti(slot.number, slot.start).damages_next()
         } else {
-            fails = self.draws.chance(self.retx_bler);
-        }
+            self.draws.chance(self.retx_bler)
+        };
         match fails {
             false => Reception::Decoded,
             true if self.draws.chance(self.nack_to_ack) => Reception::NackReadAsAck,

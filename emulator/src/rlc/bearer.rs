@@ -133,9 +133,11 @@ impl Bearer {
 
     /// Hands the blocks that arrive in `direction` at `now` to the receiving entity.
     fn receive_blocks(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
-        while let Some(blocks) = self.directions[direction].channel.take_arrival(now) {
-            for block in &blocks {
-                self.entities[direction.reversed()].handle_pdu(now, block);
+        loop {
+            let receiver = &mut self.entities[direction.reversed()];
+            let channel = &mut self.directions[direction].channel;
+            if !channel.take_arrival(now, |octets| receiver.handle_pdu(now, octets)) {
+                return;
             }
             self.handle_entity_results(now, out);
         }
@@ -202,7 +204,7 @@ impl Bearer {
         let pdus = pull(entity, ledger, start, Room::Pdus(blocks), fewer, out);
         let format = &self.config.direction(direction).format;
         let record = |pdu: &Outgoing, lost| record_pdu(direction, format, ledger, pdu, lost, out);
-        if let Some(until) = channel.transmit(pdus, record, |pdu| pdu.octets) {
+        if let Some(until) = channel.transmit(pdus, record) {
             out.report_incident(IncidentKind::Outage { direction, until });
         }
         self.rrc.record_transmission(channel.tti_end());

@@ -47,6 +47,22 @@ enum State {
     },
 }
 
+/// Block errors in one TTI.
+pub(crate) struct TtiErrors<'a> {
+    model: TtiModel<'a>,
+    block_stream: &'a mut Stream,
+    next_block: &'a mut u64,
+}
+
+enum TtiModel<'a> {
+    /// Blocks are damaged independently of each other, at this rate.
+    Rate(f64),
+    /// All blocks are damaged, or none.
+    Whole(bool),
+    /// The blocks with these indices are damaged.
+    Listed(&'a [u64]),
+}
+
 impl BlockErrorProcess {
     /// Creates the process. `name` identifies the direction, such as `radio/down`, and names its random
     /// streams.
@@ -86,33 +102,36 @@ impl BlockErrorProcess {
         }
     }
 
-    /// Transmits `count` blocks in TTI number `tti`, which begins at `at`. Calls `damaged` for each block in
-    /// order, with `true` if the block is damaged.
-    pub(crate) fn transmit(&mut self, tti: u64, at: Instant, count: usize, mut damaged: impl FnMut(bool)) {
-        let first_block = self.next_block;
-        self.next_block += count as u64;
-        let mut draws = std::iter::repeat_with(|| self.block_stream.unit()).take(count);
-        match &self.model {
-            BlockErrors::Independent { bler } => draws.for_each(|draw| damaged(draw < bler.value())),
-            BlockErrors::PerTti { bler } => {
-                let Some(first) = draws.next() else { return };
-                damaged(first < bler.value());
-                draws.for_each(|_| damaged(first < bler.value()));
-            }
+    /// Begins TTI number `tti` at `at`. The result decides for each of its blocks whether it is damaged.
+    pub(crate) fn begin_tti(&mut self, tti: u64, at: Instant) -> TtiErrors<'_> {
+        let model = match &self.model {
+            BlockErrors::Independent { bler } => TtiModel::Rate(bler.value()),
+            BlockErrors::PerTti { bler } => TtiModel::Whole(self.block_stream.clone().chance(bler.value())),
             BlockErrors::GilbertElliott { .. } => {
                 let [good, bad, down, up] = self.model.two_states().unwrap_or_default();
                 let draw = self.fading_stream.unit();
                 self.state = self.state.at(tti, down, up, draw);
-                let bler = if matches!(self.state, State::Bad { .. }) { bad } else { good };
-                draws.for_each(|draw| damaged(draw < bler));
+                TtiModel::Rate(if matches!(self.state, State::Bad { .. }) { bad } else { good })
             }
             BlockErrors::Rayleigh { .. } | BlockErrors::Shadowing { .. } => {
-                let fades = self.fading.as_mut().is_some_and(|fading| fading.loses(at));
-                draws.for_each(|_| damaged(fades));
+                TtiModel::Whole(self.fading.as_mut().is_some_and(|fading| fading.loses(at)))
             }
-            BlockErrors::Listed { lost } => {
-                (first_block..).zip(draws).for_each(|(block, _)| damaged(lost.contains(&block)));
-            }
+            BlockErrors::Listed { lost } => TtiModel::Listed(lost),
+        };
+        TtiErrors { model, block_stream: &mut self.block_stream, next_block: &mut self.next_block }
+    }
+}
+
+impl TtiErrors<'_> {
+    /// Transmits the next block. Returns `true` if it is damaged.
+    pub(crate) fn damages_next(&mut self) -> bool {
+        let draw = self.block_stream.unit();
+        let block = *self.next_block;
+        *self.next_block += 1;
+        match self.model {
+            TtiModel::Rate(bler) => draw < bler,
+            TtiModel::Whole(is_damaged) => is_damaged,
+            TtiModel::Listed(lost) => lost.contains(&block),
         }
     }
 }
@@ -143,13 +162,13 @@ mod tests {
 
     fn decisions(model: BlockErrors, ttis: impl Iterator<Item = (u64, usize)>) -> Vec<Vec<bool>> {
         let mut process = BlockErrorProcess::new(model, 7, "radio/down");
-        ttis.map(|(tti, count)| {
-            let mut damaged = Vec::new();
-            process
-                .transmit(tti, Instant::from_millis(10 * tti), count, |is_damaged| damaged.push(is_damaged));
-            damaged
-        })
-        .collect()
+        ttis.map(|(tti, count)| transmit(&mut process, tti, count)).collect()
+    }
+
+    /// Transmits `count` blocks in a TTI of 10 ms. Returns whether each is damaged.
+    fn transmit(process: &mut BlockErrorProcess, tti: u64, count: usize) -> Vec<bool> {
+        let mut errors = process.begin_tti(tti, Instant::from_millis(10 * tti));
+        std::iter::repeat_with(|| errors.damages_next()).take(count).collect()
     }
 
     fn bler(p: f64) -> BlockErrors {
@@ -251,10 +270,9 @@ mod tests {
     #[test]
     fn changing_error_rate_does_not_shift_random_draws() {
         let mut changed = BlockErrorProcess::new(bler(1.0), 7, "radio/down");
-        changed.transmit(0, Instant::ZERO, 5, |lost| assert!(lost));
+        assert_eq!(transmit(&mut changed, 0, 5), [true; 5]);
         changed.set_model(bler(0.1));
-        let mut damaged = Vec::new();
-        changed.transmit(1, Instant::from_millis(10), 1000, |is_damaged| damaged.push(is_damaged));
+        let damaged = transmit(&mut changed, 1, 1000);
         let always = decisions(bler(0.1), [(0, 5), (1, 1000)].into_iter());
         assert_eq!(damaged, always[1]);
     }
@@ -278,9 +296,7 @@ mod tests {
                     BlockErrorProcess::new(rayleigh(&format!("{decibels}dB")), seed, "radio/down");
                 // Samples are one second apart, which is 93 wavelengths.
                 for n in 0..400 {
-                    let mut damaged = Vec::new();
-                    process
-                        .transmit(100 * n, Instant::from_secs(n), 4, |is_damaged| damaged.push(is_damaged));
+                    let damaged = transmit(&mut process, 100 * n, 4);
                     assert!(damaged.iter().all(|block| *block == damaged[0]));
                     lost += usize::from(damaged[0]);
                 }
@@ -297,11 +313,11 @@ mod tests {
         assert_eq!(some, all.iter().copied().step_by(7).collect::<Vec<_>>());
         assert!(all.iter().any(|lost| *lost) && all.iter().any(|lost| !*lost));
         let mut process = BlockErrorProcess::new(rayleigh("30dB"), 7, "radio/down");
-        process.transmit(0, Instant::ZERO, 1, |_| {});
+        transmit(&mut process, 0, 1);
         process.set_model(rayleigh("5dB"));
         let mut damaged = vec![all[0]];
         for tti in 1..400 {
-            process.transmit(tti, Instant::from_millis(10 * tti), 1, |is_damaged| damaged.push(is_damaged));
+            damaged.extend(transmit(&mut process, tti, 1));
         }
         assert_eq!(damaged, all);
     }

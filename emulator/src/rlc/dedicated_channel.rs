@@ -1,13 +1,12 @@
 //! A dedicated transport channel, with its TTI grid, its transport formats and the blocks in flight.
 
-use std::sync::Arc;
-
 use airwire::time::{Duration, Instant};
 
 use super::block_errors::{BlockCounters, BlockErrorProcess};
 use super::config::{ChannelConfig, Counts};
 use super::umts::capacity::{OneBlockFewer, block_memory};
 use super::umts::dch::Dch;
+use super::umts::entity::Outgoing;
 use crate::mac::in_flight::InFlight;
 
 pub(super) struct DedicatedChannel {
@@ -20,7 +19,7 @@ pub(super) struct DedicatedChannel {
     /// Number of the first TTI that has not begun.
     next_tti: u64,
     /// The undamaged blocks of each TTI.
-    in_flight: InFlight<Vec<Arc<[u8]>>>,
+    in_flight: InFlight<Vec<Outgoing>>,
     /// End of the last outage that affected a TTI.
     last_outage: Option<Instant>,
     pub(super) counters: BlockCounters,
@@ -148,11 +147,10 @@ impl DedicatedChannel {
 
     /// Transmits these blocks in the next TTI. Calls `on_each` with each block and whether it will be damaged.
     /// Returns the end of an outage if this TTI is the first one that the outage affects.
-    pub(super) fn transmit<T>(
+    pub(super) fn transmit(
         &mut self,
-        blocks: Vec<T>,
-        mut on_each: impl FnMut(&T, bool),
-        bytes: impl Fn(T) -> Arc<[u8]>,
+        mut blocks: Vec<Outgoing>,
+        mut on_each: impl FnMut(&Outgoing, bool),
     ) -> Option<Instant> {
         let start = self.next_tti_start();
         let tti = self.next_tti;
@@ -163,22 +161,18 @@ impl DedicatedChannel {
         }
         let outage = self.config.outage.as_ref().and_then(|outage| outage.end(start));
         let count = blocks.len();
-        let mut undamaged = Vec::with_capacity(count);
-        let mut blocks = blocks.into_iter();
-        self.errors.transmit(tti, start, count, |damaged| {
-            let block = blocks.next().expect("one call per block");
-            let damaged = damaged || outage.is_some();
-            on_each(&block, damaged);
-            if !damaged {
-                undamaged.push(bytes(block));
-            }
+        let mut errors = self.errors.begin_tti(tti, start);
+        blocks.retain(|block| {
+            let damaged = errors.damages_next() || outage.is_some();
+            on_each(block, damaged);
+            !damaged
         });
         self.counters.ttis += 1;
         self.counters.blocks += count as u64;
-        self.counters.lost += (count - undamaged.len()) as u64;
+        self.counters.lost += (count - blocks.len()) as u64;
         self.counters.lost_in_outage += if outage.is_some() { count as u64 } else { 0 };
-        let memory = undamaged.iter().map(|block| block_memory(block.len())).sum();
-        self.in_flight.launch_in_order(self.tti_end + self.config.delay, memory, undamaged);
+        let memory = blocks.iter().map(|block| block_memory(block.octets.len())).sum();
+        self.in_flight.launch_in_order(self.tti_end + self.config.delay, memory, blocks);
         let new = outage.filter(|_| outage != self.last_outage);
         self.last_outage = outage.or(self.last_outage);
         new
@@ -196,7 +190,7 @@ impl DedicatedChannel {
         self.in_flight.next_arrival()
     }
 
-    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<Vec<Arc<[u8]>>> {
+    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<Vec<Outgoing>> {
         self.in_flight.take(now)
     }
 }
@@ -204,9 +198,14 @@ impl DedicatedChannel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rlc::umts::entity::PduKind;
 
     fn channel(config: ChannelConfig) -> DedicatedChannel {
         DedicatedChannel::new(&config, 1, "radio/down")
+    }
+
+    fn block(octets: &[u8]) -> Outgoing {
+        Outgoing { octets: octets.into(), kind: PduKind::Status, epoch: 0 }
     }
 
     #[test]
@@ -230,7 +229,7 @@ mod tests {
             channel.skip_ttis_before(at(now));
             assert_eq!(channel.next_tti_start(), at(begins), "at {now} ms");
         }
-        channel.transmit(Vec::<Arc<[u8]>>::new(), |_, _| {}, |bytes| bytes);
+        channel.transmit(Vec::new(), |_, _| {});
         channel.skip_ttis_before(at(23));
         assert_eq!(channel.next_tti_start(), at(33), "the TTI at 23 ms has begun");
     }
@@ -238,15 +237,15 @@ mod tests {
     #[test]
     fn shorter_delay_does_not_reorder_blocks() {
         let mut channel = channel(ChannelConfig::downlink_384());
-        channel.transmit(vec![[1]], |_, _| {}, |bytes| bytes.into());
+        channel.transmit(vec![block(&[1])], |_, _| {});
         channel.reconfigure(
             Instant::ZERO,
             &ChannelConfig { delay: Duration::ZERO, ..ChannelConfig::downlink_384() },
         );
-        channel.transmit(vec![[2]], |_, _| {}, |bytes| bytes.into());
+        channel.transmit(vec![block(&[2])], |_, _| {});
         let at = Instant::from_millis(50);
         let arrival = || channel.next_arrival().zip(channel.take_arrival(at));
         let arrivals: Vec<_> = std::iter::from_fn(arrival).collect();
-        assert_eq!(arrivals, [(at, vec![Arc::from([1])]), (at, vec![Arc::from([2])])]);
+        assert_eq!(arrivals, [(at, vec![block(&[1])]), (at, vec![block(&[2])])]);
     }
 }

@@ -1,8 +1,6 @@
 //! The transport channel in one direction of a bearer: dedicated to the bearer, or shared by the mobiles of a
 //! cell.
 
-use std::sync::Arc;
-
 use airwire::time::{Duration, Instant};
 
 use super::block_errors::BlockCounters;
@@ -75,12 +73,20 @@ impl TransportChannel {
         }
     }
 
-    /// Returns the undamaged blocks of the next TTI that has arrived by `now`, in the order of transmission.
-    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<Vec<Arc<[u8]>>> {
+    /// Passes the undamaged blocks of the next TTI that has arrived by `now` to `receive`, in the order of
+    /// transmission. Returns `false` if no TTI has arrived.
+    pub(super) fn take_arrival(&mut self, now: Instant, mut receive: impl FnMut(&[u8])) -> bool {
         match self {
-            Self::Dedicated(channel) => channel.take_arrival(now),
-            Self::Shared(link) => link.take_arrival(now),
+            Self::Dedicated(channel) => {
+                let Some(blocks) = channel.take_arrival(now) else { return false };
+                blocks.iter().for_each(|block| receive(&block.octets));
+            }
+            Self::Shared(link) => {
+                let Some(blocks) = link.take_arrival(now) else { return false };
+                blocks.iter().for_each(|octets| receive(octets));
+            }
         }
+        true
     }
 
     /// Counters of the channel. On a shared channel, they count MAC-hs blocks.
