@@ -323,7 +323,7 @@ pub struct Loss {
     settled: Instant,
 }
 
-/// Number of packets after which those of the past are removed from `ahead`.
+/// Number of packets after which packets of the past are removed from `ahead`.
 const REMOVAL_INTERVAL: usize = 64;
 
 /// A packet that arrived ahead of the clock.
