@@ -71,6 +71,9 @@ pub struct RoundTripFindings {
     /// Number of lost segments in the largest episode.
     #[serde(skip)]
     pub largest_loss_episode: u64,
+    /// The losses that a full queue does not explain.
+    #[serde(skip)]
+    pub losses_without_full_queue: LossCounts,
     /// Number of contiguous groups of lost segments.
     pub loss_runs: u64,
     /// Number of episodes that began while the queueing delay was at least half of its maximum.
@@ -79,6 +82,9 @@ pub struct RoundTripFindings {
     pub loss_queue_seconds: Option<f64>,
     /// The median queueing delay with which episodes began.
     pub loss_delay_median_seconds: Option<f64>,
+    /// The lower quartile of the queueing delay with which episodes began.
+    #[serde(skip)]
+    pub loss_delay_quartile_seconds: Option<f64>,
     /// The token bucket that explains the losses. `None` if none does.
     pub token_bucket: Option<TokenBucketFindings>,
     /// The rate at which packets passed between lost segments in close succession.
@@ -92,6 +98,23 @@ pub struct RoundTripFindings {
     pub ends_within_message: bool,
     /// The first frames that show each kind of evidence.
     pub frames: Frames,
+}
+
+/// Losses that a full queue does not explain: they began with a much shorter delay than other losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LossCounts {
+    /// Number of episodes.
+    pub episodes: u64,
+    /// Number of lost segments.
+    pub segments: u64,
+    /// Number of contiguous groups of lost segments.
+    pub runs: u64,
+    /// Number of lost segments in the largest episode.
+    pub largest_episode: u64,
+    /// Number of episodes that began with less than half of the longest delay of an episode.
+    pub with_short_delay: u64,
+    /// Number of episodes with a full queue, without those before the first other episode.
+    pub full_later: u64,
 }
 
 /// A delay, weighted by the time for which it lasted. The error is at most 20 %.

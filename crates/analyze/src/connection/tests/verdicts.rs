@@ -34,12 +34,12 @@ fn unanswered_fin_of_receiver_does_not_make_complete_data_incomplete() {
 }
 
 /// Sends flights in which every second segment is lost, as often as `losses` says, with eight flights without loss after
-/// each. The round-trip time is constant.
-fn verdict_about_losses(losses: &[u64]) -> Verdict {
+/// each. The acknowledgments of the lossy flights are late by these delays.
+fn verdict_about_losses<const EPISODES: usize>(losses: [u64; EPISODES], delays: [f64; EPISODES]) -> Verdict {
     const SEGMENT: u64 = 1000;
     let mut d = Diagram::new();
     let (mut at, mut next) = (0.0, 1);
-    for lost in losses {
+    for (lost, delay) in losses.iter().zip(delays) {
         let first = next;
         next += (2 * lost + 3) * SEGMENT;
         d.burst(at, first..next);
@@ -47,9 +47,9 @@ fn verdict_about_losses(losses: &[u64]) -> Verdict {
         let arrived: Vec<_> = starts.clone().map(|start| start + SEGMENT..start + 2 * SEGMENT).collect();
         for count in 1..=arrived.len().max(3) {
             let blocks = &arrived[count.min(arrived.len()).saturating_sub(3)..count.min(arrived.len())];
-            d.sack(at + 0.1 + 0.0001 * count as f64, first, blocks);
+            d.sack(at + 0.1 + delay + 0.0001 * count as f64, first, blocks);
         }
-        at += 0.11;
+        at += 0.11 + delay;
         starts.for_each(|start| {
             d.data(at, start..start + SEGMENT);
         });
@@ -69,13 +69,55 @@ fn verdict_about_losses(losses: &[u64]) -> Verdict {
 
 #[test]
 fn many_isolated_losses_in_each_episode_are_by_a_policer() {
-    let verdict = verdict_about_losses(&[8; 6]);
+    let verdict = verdict_about_losses([8; 6], [0.0; 6]);
     assert_eq!(verdict.cause, Cause::Policer, "{}", verdict.sentence);
 }
 
 #[test]
+fn policer_is_named_although_most_losses_begin_with_a_delay() {
+    let verdict = verdict_about_losses([8; 6], [0.052, 0.04, 0.0, 0.0, 0.022, 0.03]);
+    assert_eq!(verdict.cause, Cause::Policer, "{}", verdict.sentence);
+}
+
+#[test]
+fn full_queue_after_slow_start_leaves_burst_loss() {
+    const SEGMENT: u64 = 1000;
+    let mut d = Diagram::new();
+    let (mut at, mut next) = (0.0, 1);
+    // The lost segments, the flight, and the round trip: every second segment in a full queue, then bursts.
+    let overflow = ((4..36).step_by(2).collect::<Vec<u64>>(), 40, 0.25);
+    let burst = ((3..9).collect(), 12, 0.1);
+    for (lost, segments, round_trip) in [overflow, burst.clone(), burst.clone(), burst.clone(), burst] {
+        for _ in 0..6 {
+            d.burst(at, next..next + 12 * SEGMENT);
+            next += 12 * SEGMENT;
+            at += 0.1;
+            d.ack(at, next);
+        }
+        let first = next;
+        next += segments * SEGMENT;
+        d.burst(at, first..next);
+        let hole = first + lost[0] * SEGMENT;
+        d.ack(at + round_trip, hole);
+        for arrived in (lost[0]..segments).filter(|number| !lost.contains(number)) {
+            let start = first + arrived * SEGMENT;
+            d.sack(at + round_trip, hole, &[start..start + SEGMENT]);
+        }
+        at += round_trip + 0.001;
+        for number in lost {
+            let start = first + number * SEGMENT;
+            d.data(at, start..start + SEGMENT);
+        }
+        at += round_trip;
+        d.ack(at, next);
+    }
+    let verdict = d.ended().findings.verdict;
+    assert_eq!(verdict.cause, Cause::BurstLoss, "{}", verdict.sentence);
+}
+
+#[test]
 fn one_large_episode_among_single_losses_leaves_random_loss() {
-    let verdict = verdict_about_losses(&[15, 1, 1, 2, 1, 1, 1, 1]);
+    let verdict = verdict_about_losses([15, 1, 1, 2, 1, 1, 1, 1], [0.0; 8]);
     assert_eq!(verdict.cause, Cause::RandomLoss, "{}", verdict.sentence);
 }
 

@@ -2,7 +2,7 @@
 
 use super::facts::{FULL, Facts};
 use super::{Candidate, ONE_FLIGHT, OUTAGE, REPEATED};
-use crate::connection::findings::{Cause, RoundTripFindings};
+use crate::connection::findings::{Cause, LossCounts, RoundTripFindings};
 
 /// Weight of a disturbance that takes a considerable share of the time. It exceeds the share, because the
 /// sender also needs time to recover.
@@ -51,6 +51,8 @@ const MIN_POLICED: u64 = 15;
 const RUNS_PER_EPISODE: f64 = 2.5;
 /// Minimum number of contiguous groups per episode if its losses are not a single burst.
 const SEVERAL_RUNS: f64 = 1.6;
+/// Minimum number of lost segments in each contiguous group if no policer causes them: its tokens arrive all the time.
+const LONG_RUN: f64 = 8.0;
 /// Weight of a cause if another cause is an equally good explanation.
 const UNCLEAR: f64 = 0.3;
 /// Losses are not independent of each other if an episode has more than this multiple of the expected losses.
@@ -121,8 +123,9 @@ fn spurious_timeouts(facts: &Facts<'_>) -> Option<Candidate> {
 fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
     let lost = rounds.lost_segments.saturating_sub(facts.data.retransmissions.spurious.packets);
     let episodes = rounds.loss_episodes;
-    let queued = rounds.loss_episodes_with_queue as f64 >= QUEUED * episodes.max(1) as f64
-        || rounds.loss_queue_seconds.is_some();
+    let queued = rounds.loss_queue_seconds.is_some()
+        || rounds.loss_episodes_with_queue as f64 >= QUEUED * episodes.max(1) as f64
+            && !fills_queue_only_at_begin(rounds);
     // If losses keep the link from being full, the goodput is lower, and no queue builds up.
     let has_losses = episodes >= REPEATED && !queued;
     let full = if has_losses { NEARLY_ALL } else { FULL };
@@ -182,18 +185,42 @@ fn is_late_sender(facts: &Facts<'_>, rounds: &RoundTripFindings, delay: f64) -> 
         && (delay < MIN_REMOTE_ACK_QUEUE * facts.round_trip || delay < MIN_REMOTE_FLIGHTS * at_bottleneck)
 }
 
+/// Returns whether the queue was full only at the end of slow start, and most losses began with a short queue.
+fn fills_queue_only_at_begin(rounds: &RoundTripFindings) -> bool {
+    let losses = &rounds.losses_without_full_queue;
+    losses.episodes < rounds.loss_episodes
+        && losses.with_short_delay >= REPEATED
+        && losses.with_short_delay > losses.full_later + 1
+}
+
+/// Returns the losses that are not the end of slow start in a full queue.
+fn losses(rounds: &RoundTripFindings) -> LossCounts {
+    let losses = rounds.losses_without_full_queue;
+    if losses.episodes >= REPEATED {
+        return losses;
+    }
+    LossCounts {
+        episodes: rounds.loss_episodes,
+        segments: rounds.lost_segments,
+        runs: rounds.loss_runs,
+        largest_episode: rounds.largest_loss_episode,
+        ..losses
+    }
+}
+
 /// Returns whether losses alternate with segments that pass.
 fn alternates(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
-    rounds.lost_segments >= MIN_POLICED
-        && rounds.loss_runs as f64 >= RUNS_PER_EPISODE * rounds.loss_episodes as f64
-        && !are_independent(facts, rounds)
+    let losses = losses(rounds);
+    losses.segments >= MIN_POLICED
+        && losses.runs as f64 >= RUNS_PER_EPISODE * losses.episodes as f64
+        && !are_independent(facts, &losses)
 }
 
 /// Returns whether each episode has as few losses as independent losses cause. The largest episode does not count,
 /// because slow start can end in a full queue.
-fn are_independent(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
-    let lost = (rounds.lost_segments - rounds.largest_loss_episode) as f64;
-    let episodes = rounds.loss_episodes.saturating_sub(1) as f64;
+fn are_independent(facts: &Facts<'_>, losses: &LossCounts) -> bool {
+    let lost = losses.segments.saturating_sub(losses.largest_episode) as f64;
+    let episodes = losses.episodes.saturating_sub(1) as f64;
     // An episode begins with a loss. The flight of that time and the next one may have further losses.
     let flight = facts.data.goodput_bit_per_s * facts.round_trip / 8.0 / f64::from(facts.segment);
     let expected = 1.0 + 2.0 * flight * lost / facts.data.data_packets.max(1) as f64;
@@ -209,9 +236,10 @@ fn unclear(causes: &[Cause], share: f64) -> Vec<Candidate> {
 /// Returns the rate of a policer in bit/s. Its losses alternate with packets that pass, because tokens arrive
 /// all the time. Bursts on a radio link are contiguous.
 fn policed(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
-    let (lost, episodes) = (rounds.lost_segments, rounds.loss_episodes);
+    let losses = losses(rounds);
     let alternates = alternates(facts, rounds);
-    let is_repeated = lost >= 2 * episodes && rounds.loss_runs as f64 >= SEVERAL_RUNS * episodes as f64;
+    let is_repeated =
+        losses.segments >= 2 * losses.episodes && losses.runs as f64 >= SEVERAL_RUNS * losses.episodes as f64;
     let bucket = rounds.token_bucket.filter(|_| is_repeated).map(|bucket| bucket.rate_bit_per_s);
     if !alternates && bucket.is_none() {
         return None;
@@ -220,9 +248,9 @@ fn policed(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
     let rate = bucket.or(rounds.rate_between_losses_bit_per_s).unwrap_or(0.0);
     let rate = rate.min(MAX_POLICED * goodput).max(goodput);
     let passes_faster = rounds.bottleneck_high_bit_per_s.is_some_and(|high| high >= UNSHAPED * rate);
-    // A shaper with a queue of a few segments would delay the segments before a loss.
+    // A shaper with a queue of a few segments would delay the segments before every loss.
     let segments = SHORTEST_QUEUE * f64::from(facts.segment) * 8.0 / rate.max(1.0);
-    let has_no_queue = rounds.loss_delay_median_seconds.is_some_and(|delay| delay <= segments);
+    let has_no_queue = rounds.loss_delay_quartile_seconds.is_some_and(|delay| delay <= segments);
     (passes_faster || alternates && has_no_queue).then_some(rate)
 }
 
@@ -266,14 +294,14 @@ fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Optio
 /// Returns the cause of losses without a queue. Bursts on a radio link are contiguous. If segments pass
 /// between the losses of an episode, a policer is also possible.
 fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
-    let (lost, episodes, runs) =
-        (rounds.lost_segments as f64, rounds.loss_episodes as f64, rounds.loss_runs as f64);
-    let cause = if lost < BURST * episodes || are_independent(facts, rounds) {
+    let losses = losses(rounds);
+    let (lost, episodes, runs) = (losses.segments as f64, losses.episodes as f64, losses.runs as f64);
+    let cause = if lost < BURST * episodes || are_independent(facts, &losses) {
         Cause::RandomLoss
     } else {
         Cause::BurstLoss
     };
-    if cause == Cause::BurstLoss && runs >= SEVERAL_RUNS * episodes {
+    if cause == Cause::BurstLoss && runs >= SEVERAL_RUNS * episodes && lost < LONG_RUN * runs {
         return unclear(&[Cause::BurstLoss, Cause::Policer], share);
     }
     vec![Candidate::new(cause, share).evidence(facts.loss_frames())]

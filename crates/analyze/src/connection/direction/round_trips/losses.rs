@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use crate::compact::heap_of_vec;
+use crate::connection::findings::LossCounts;
 
 /// Maximum number of remembered drops. When there are more, every second one is forgotten.
 const POINTS: usize = 128;
 
-/// Number of episodes whose queueing delays are remembered.
+/// Number of remembered episodes.
 const EPISODES: usize = 32;
 
 /// Nanoseconds between drops in close succession. With longer round trips, a longer pause separates the
@@ -19,6 +20,14 @@ const MAX_BETWEEN: i64 = 30_000_000;
 struct LostSegment {
     at: i64,
     passed: u64,
+}
+
+/// An episode: the queueing delay at its beginning in nanoseconds, and its losses.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    delay: i64,
+    segments: u32,
+    runs: u32,
 }
 
 /// The queueing delay when a segment was lost, in nanoseconds.
@@ -41,8 +50,8 @@ pub(super) struct LossEpisodes {
     pub(super) with_queue: u32,
     /// Contiguous groups of lost segments.
     pub(super) runs: u32,
-    /// The queueing delays at the beginning of the first episodes.
-    delays: Vec<i64>,
+    /// The first episodes.
+    first: Vec<Episode>,
     last_end: u64,
     /// Bytes lost in this episode, and the end of the data sent at its beginning.
     lost: u64,
@@ -81,8 +90,8 @@ impl LossEpisodes {
             self.last = None;
             self.episodes = self.episodes.saturating_add(1);
             self.with_queue += u32::from(queue.is_long);
-            if self.delays.len() < EPISODES {
-                self.delays.push(queue.delay);
+            if self.first.len() < EPISODES {
+                self.first.push(Episode { delay: queue.delay, segments: 0, runs: 0 });
             }
             (self.lost, self.recover) = (0, max);
             self.newest = 0;
@@ -90,8 +99,15 @@ impl LossEpisodes {
         self.segments = self.segments.saturating_add(1);
         self.newest = self.newest.saturating_add(1);
         self.largest = self.largest.max(self.newest);
-        self.runs += u32::from(range.start != self.last_end);
+        let run = u32::from(range.start != self.last_end);
+        self.runs += run;
         self.last_end = range.end;
+        if self.episodes as usize == self.first.len()
+            && let Some(episode) = self.first.last_mut()
+        {
+            episode.segments += 1;
+            episode.runs += run;
+        }
         let passed = range.start.saturating_sub(first).saturating_sub(self.lost);
         self.lost += range.end - range.start;
         let segment = LostSegment { at: sent_at, passed };
@@ -128,23 +144,47 @@ impl LossEpisodes {
     /// drops packets when it is full, always with the same delay. Random losses occur at any length of the queue.
     pub(super) fn queue(&self, least: i64) -> Option<i64> {
         const MIN_EPISODES: usize = 3;
-        if self.delays.len() < MIN_EPISODES {
+        if self.first.len() < MIN_EPISODES {
             return None;
         }
         let full = self.delay_quantile(3)?;
-        let near = self.delays.iter().filter(|delay| (**delay - full).abs() * 7 <= full).count();
-        (full >= least && near * 5 >= self.delays.len() * 3).then_some(full)
+        let near = self.first.iter().filter(|episode| (episode.delay - full).abs() * 7 <= full).count();
+        (full >= least && near * 5 >= self.first.len() * 3).then_some(full)
+    }
+
+    /// Returns the losses that a full queue does not explain, because they began with a much shorter queueing delay
+    /// than other losses. `least` is the shortest delay of a full queue.
+    pub(super) fn without_full_queue(&self, least: i64) -> LossCounts {
+        let longest = self.first.iter().map(|episode| episode.delay).max().unwrap_or(0);
+        let is_full = |episode: &&Episode| longest >= least && episode.delay * 4 >= longest * 3;
+        let is_short = |episode: &&Episode| longest >= least && episode.delay * 2 < longest;
+        let (mut losses, mut full) = (LossCounts::default(), LossCounts::default());
+        for episode in &self.first {
+            let counts = if is_full(&episode) { &mut full } else { &mut losses };
+            counts.episodes += 1;
+            counts.segments += u64::from(episode.segments);
+            counts.runs += u64::from(episode.runs);
+        }
+        let at_begin = self.first.iter().take_while(is_full).count() as u64;
+        LossCounts {
+            episodes: u64::from(self.episodes) - full.episodes,
+            segments: u64::from(self.segments) - full.segments,
+            runs: u64::from(self.runs) - full.runs,
+            largest_episode: if full.episodes == 0 { self.largest.into() } else { 0 },
+            with_short_delay: self.first.iter().filter(is_short).count() as u64,
+            full_later: full.episodes - at_begin,
+        }
     }
 
     /// Returns a quartile of the queueing delays in nanoseconds at the beginning of an episode.
     pub(super) fn delay_quantile(&self, quarters: usize) -> Option<i64> {
-        let mut delays = self.delays.clone();
+        let mut delays: Vec<_> = self.first.iter().map(|episode| episode.delay).collect();
         delays.sort_unstable();
         delays.get(delays.len() * quarters / 4).copied()
     }
 
     pub(super) fn heap(&self) -> usize {
-        heap_of_vec::<LostSegment>(self.drops.capacity()) + heap_of_vec::<i64>(self.delays.capacity())
+        heap_of_vec::<LostSegment>(self.drops.capacity()) + heap_of_vec::<Episode>(self.first.capacity())
     }
 
     /// Returns the token bucket that explains the drops. `began` is the time of the first data, and

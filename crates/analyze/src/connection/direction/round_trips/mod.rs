@@ -493,10 +493,12 @@ impl RoundTrips {
             loss_episodes: self.losses.episodes.into(),
             lost_segments: self.losses.segments.into(),
             largest_loss_episode: self.losses.largest.into(),
+            losses_without_full_queue: self.losses.without_full_queue(shortest_queue(base_rtt)),
             loss_runs: self.losses.runs.into(),
             loss_episodes_with_queue: self.losses.with_queue.into(),
             loss_queue_seconds: self.losses.queue(shortest_queue(base_rtt)).map(seconds),
             loss_delay_median_seconds: self.losses.delay_quantile(2).map(seconds),
+            loss_delay_quartile_seconds: self.losses.delay_quantile(1).map(seconds),
             token_bucket: bucket.map(|bucket| TokenBucketFindings {
                 rate_bit_per_s: bucket.rate * 8.0,
                 burst_bytes: bucket.burst,
