@@ -45,6 +45,13 @@ pub struct RoundTripFindings {
     pub gap_seconds: f64,
     /// Number of times that an ACK ended a gap.
     pub prompted_bursts: u64,
+    /// Number of times that the sender left ACKs unanswered until at most a quarter of its flight was outstanding, and then
+    /// filled it again. The receiver's window permitted to answer earlier.
+    #[serde(skip)]
+    pub refills: u64,
+    /// The total time from each of them to the next one.
+    #[serde(skip)]
+    pub refill_seconds: f64,
     /// Number of times that the sender started with at most 11 segments after a pause, although it had sent
     /// twice as many before.
     pub restarts: u64,

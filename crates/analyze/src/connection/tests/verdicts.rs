@@ -116,6 +116,89 @@ fn full_queue_after_slow_start_leaves_burst_loss() {
 }
 
 #[test]
+fn flight_that_is_sent_again_only_after_its_last_ack_shows_a_small_send_buffer() {
+    const FLIGHT: u64 = 30_000;
+    let mut d = Diagram::new();
+    for round in 0..40 {
+        let (at, first) = (0.4 * round as f64, 1 + FLIGHT * round);
+        d.burst(at, first..first + FLIGHT);
+        // An ACK for two segments every 20 ms. The link is idle for a quarter of the time.
+        for pair in 1..=15 {
+            d.ack(at + 0.1 + 0.02 * pair as f64, first + 2000 * pair);
+        }
+    }
+    let verdict = d.ended().findings.verdict;
+    assert_eq!(verdict.cause, Cause::SendBuffer, "{}", verdict.sentence);
+}
+
+/// Data of `B` in a capture at `A`. `B` receives an ACK and sends a flight, which arrives a round trip after the ACK.
+struct FromFar {
+    diagram: Diagram,
+    acked_at: f64,
+    next: u64,
+}
+
+impl FromFar {
+    const SEGMENT: u64 = 1000;
+
+    fn new() -> Self {
+        Self { diagram: Diagram::with_timestamps(), acked_at: -0.1, next: 1 }
+    }
+
+    fn segment(&mut self, at: f64, sent_at: f64, start: u64) -> &mut Packet {
+        let ticks = |at: f64| ((at * 1000.0) as i64 + 10_000) as u32;
+        let packet = self.diagram.packet(at, 1, start, 1, Self::SEGMENT as u32);
+        packet.options.timestamps = Some(Timestamps { val: ticks(sent_at), ecr: ticks(self.acked_at) });
+        packet
+    }
+
+    /// Receives a flight that ends with PSH, after a silence, and acknowledges every second segment. `is_held` means
+    /// that the path has held the packets during the silence.
+    fn flight(&mut self, segments: u64, spacing: f64, silence: f64, is_held: bool) {
+        let begin = self.acked_at + 0.1 + silence;
+        let sent_at = begin - 0.05 - if is_held { silence } else { 0.0 };
+        let mut ack_at = begin;
+        let end = self.next + segments * Self::SEGMENT;
+        for number in 0..segments {
+            let (at, start) = (begin + spacing * number as f64, self.next);
+            let packet = self.segment(at, sent_at, start);
+            if number + 1 == segments {
+                packet.flags = Flags::ACK.with(Flags::PSH);
+            }
+            self.next += Self::SEGMENT;
+            let is_late = is_held && self.next < end;
+            if number % 2 == 1 && !is_late {
+                ack_at = at + 0.0001;
+                if is_held {
+                    // The sender has retransmitted by timeout without need.
+                    self.segment(at, sent_at + 0.4, end - segments * Self::SEGMENT);
+                    self.segment(at, sent_at + 1.2, end - segments * Self::SEGMENT);
+                }
+                self.diagram.packet(ack_at, 0, 1, self.next, 0);
+            }
+        }
+        self.acked_at = ack_at;
+    }
+
+    fn findings(&self) -> ConnectionFindings {
+        self.diagram.ended().findings
+    }
+}
+
+#[test]
+fn late_sender_is_not_a_queue_of_acks() {
+    let mut far = FromFar::new();
+    for _ in 0..40 {
+        far.flight(30, 0.005, 0.0, false);
+    }
+    let findings = far.findings();
+    assert_eq!(findings.verdict.cause, Cause::SendBuffer, "{}", findings.verdict.sentence);
+    let rounds = findings.directions[1].round_trips.as_ref().unwrap();
+    let delay = rounds.ack_path_queueing_delay.median_seconds.unwrap();
+    assert!(delay < 0.01, "{delay}");
+}
+
+#[test]
 fn one_large_episode_among_single_losses_leaves_random_loss() {
     let verdict = verdict_about_losses([15, 1, 1, 2, 1, 1, 1, 1], [0.0; 8]);
     assert_eq!(verdict.cause, Cause::RandomLoss, "{}", verdict.sentence);

@@ -28,6 +28,13 @@ const BUSY: f64 = 0.4;
 /// every round trip.
 const MIN_CONSTANT: u64 = 15;
 
+/// Minimum share of the time in which a sender with a small buffer fills its flight again and again. Lost ACKs cause
+/// the same pattern at times.
+const REFILLING: f64 = 0.6;
+/// Maximum goodput of a link that such a sender leaves idle, as a share of the bottleneck's rate. It is higher than
+/// [`FULL`], because the pattern shows that the link is idle.
+const ALMOST_FULL: f64 = 0.9;
+
 /// Minimum share of the time in which a direction is held back that is judged although the other has more data.
 const HELD_BACK: f64 = 0.5;
 
@@ -184,15 +191,25 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// Returns whether the sender fills its flight only after most of the last one was acknowledged, for a
+    /// considerable share of the time, and so leaves the link idle.
+    pub(super) fn refills_flight(&self) -> bool {
+        let Some(rounds) = self.rounds else { return false };
+        rounds.refills >= MIN_CONSTANT
+            && self.share(rounds.refill_seconds) >= REFILLING
+            && self.utilization().is_some_and(|share| share < ALMOST_FULL)
+    }
+
     /// Returns whether a constant flight below the receiver's window shows that the sender's buffer is full:
     /// new data follows each ACK, nothing is lost, and the link is idle for a part of each round trip.
     pub(super) fn is_limited_by_send_buffer(&self) -> bool {
         let Some(rounds) = self.rounds else { return false };
-        rounds.constant_flight >= MIN_CONSTANT
-            && rounds.loss_episodes == 0
-            && rounds.marked == 0
-            && !self.is_queueing()
-            && rounds.pause_seconds + rounds.gap_seconds < 0.1 * self.seconds
-            && self.utilization().is_some_and(|share| share < FULL - 0.1)
+        self.refills_flight()
+            || rounds.constant_flight >= MIN_CONSTANT
+                && rounds.loss_episodes == 0
+                && rounds.marked == 0
+                && !self.is_queueing()
+                && rounds.pause_seconds + rounds.gap_seconds < 0.1 * self.seconds
+                && self.utilization().is_some_and(|share| share < FULL - 0.1)
     }
 }

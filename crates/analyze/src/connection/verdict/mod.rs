@@ -195,7 +195,7 @@ fn ends(facts: &Facts<'_>) -> Vec<Candidate> {
         found.push(candidate.ceiling(ceiling).evidence(rounds.frames.window_full.iter()));
     }
     if facts.is_limited_by_send_buffer() {
-        let share = facts.share(rounds.constant_flight_seconds);
+        let share = facts.share(rounds.constant_flight_seconds.max(rounds.refill_seconds));
         let ceiling = rounds.constant_flight_bytes.map(|flight| flight * 8.0 / facts.round_trip.max(1e-6));
         found.push(Candidate::new(Cause::SendBuffer, share).ceiling(ceiling));
     }

@@ -73,7 +73,8 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
         + rounds.gap_seconds
         + facts.turns.iter().map(|turns| turns.waited_seconds).sum::<f64>();
     let full = if facts.is_queueing() { 0.0 } else { rounds.window_limited_seconds };
-    let share = (1.0 - facts.share(elsewhere + full + time.zero_window_seconds)).max(0.0);
+    let refills = if facts.refills_flight() { rounds.refill_seconds } else { 0.0 };
+    let share = (1.0 - facts.share(elsewhere + full + refills + time.zero_window_seconds)).max(0.0);
     // An outage or spurious timeouts already explain the losses.
     let is_explained = found.iter().any(|candidate| candidate.share >= OUTAGE);
     if !is_explained {

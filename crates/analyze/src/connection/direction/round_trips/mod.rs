@@ -186,6 +186,16 @@ pub(super) struct RoundTrips {
     idle: Sum,
     longest_idle: i64,
     starved: Sum,
+    /// Flights that the sender filled again only after most of the last one was acknowledged: the times from one to
+    /// the next.
+    refills: Sum,
+    refilled_at: Option<i64>,
+    /// Number of ACKs for new data at the sender since its last packet.
+    unanswered_acks: u32,
+    /// The time of the last ACK at the sender.
+    acked_at: i64,
+    /// Whether the last packet has filled the receiver's window.
+    last_fills_window: bool,
     prompted: u32,
     restarts: u32,
     stalls: Sum,
@@ -250,6 +260,11 @@ impl RoundTrips {
             idle: Sum::default(),
             longest_idle: 0,
             starved: Sum::default(),
+            refills: Sum::default(),
+            refilled_at: None,
+            unanswered_acks: 0,
+            acked_at: at,
+            last_fills_window: false,
             prompted: 0,
             restarts: 0,
             stalls: Sum::default(),
@@ -438,6 +453,16 @@ impl RoundTrips {
         }
     }
 
+    /// Measures the round trip of an ACK whose timestamp is echoed. Other than the first ACK that is not echoed yet, it
+    /// does not include the time for which the sender had nothing to send.
+    fn observe_echo(&mut self, packet: &Packet, at: i64, known: AckState) {
+        let Some(timestamps) = packet.options.timestamps else { return };
+        if timestamps.ecr == known.tsval && known.at > 0 {
+            self.round.echo = self.round.echo.min(at - known.at);
+            self.min_echo = self.min_echo.min(at - known.at);
+        }
+    }
+
     /// Adds a packet of the sender (0) or of the receiver (1). Returns its delay above the minimum.
     fn add_one_way(&mut self, of: usize, packet: &Packet, at: i64) -> Option<i64> {
         let delay = self.one_way[of].add(packet.options.timestamps?.val, at)?;
@@ -481,6 +506,8 @@ impl RoundTrips {
             gaps: self.starved.count.into(),
             gap_seconds: self.starved.seconds(),
             prompted_bursts: self.prompted.into(),
+            refills: self.refills.count.into(),
+            refill_seconds: self.refills.seconds(),
             restarts: self.restarts.into(),
             delayed_ack_stalls: self.stalls.count.into(),
             delayed_ack_stall_seconds: self.stalls.seconds(),

@@ -68,6 +68,7 @@ impl DirectionAnalysis {
             round_trips.round = Round::new(at, sent.sent_before);
             round_trips.round.is_idle = true;
             round_trips.unechoed = None;
+            round_trips.refilled_at = None;
             round_trips.windows.limited();
         } else if known.una > round_trips.round.end {
             round_trips.end_round(at, sent.sent_before, base_rtt, share, segment);
@@ -87,11 +88,16 @@ impl DirectionAnalysis {
         if repairs_timeout {
             round_trips.windows.timed_out(at, max);
         }
-        round_trips.observe_window(context, packet, sent, max, delay, live_flight);
+        let view = round_trips.observe_window(context, packet, sent, max, delay, live_flight);
+        let waited_for_window = std::mem::take(&mut round_trips.last_fills_window);
+        if sent.is_new && !in_recovery && !context.is_answer && !waited_for_window {
+            round_trips.observe_refill(context, &view, packet.len, segment);
+        }
         if let Some(edge) = known.edge {
             let (room, window) = (edge.saturating_sub(max), edge.saturating_sub(known.una));
             // A sender may wait until several segments fit (TSO), so that the window is never quite full.
             if room < (2 * u64::from(segment)).max(window / 16) {
+                round_trips.last_fills_window = true;
                 round_trips.observe_full_window(window, packet.number);
             }
         }
@@ -149,6 +155,8 @@ impl DirectionAnalysis {
             let lag = lag + round_trips.max_delay;
             round_trips.delayed_history.get_or_insert_default().add(state, lag);
         } else {
+            round_trips.unanswered_acks += u32::from(acked > 0);
+            round_trips.acked_at = at;
             round_trips.windows.acked(acked, 1);
             round_trips.windows.advanced(at, una, max);
             if una > round_trips.round.end {
@@ -187,6 +195,7 @@ impl DirectionAnalysis {
             None => above.map_or(context.at, |above| above.first_at),
         };
         round_trips.round.has_loss = true;
+        round_trips.refilled_at = None;
         let least = shortest_queue(context.round_trip.unwrap_or(base_rtt));
         let queue = round_trips.queue_at_loss(base_rtt, share, least);
         round_trips.losses.lost(sent_at, range, round_trips.first_byte, max, queue);
@@ -203,6 +212,16 @@ impl DirectionAnalysis {
             _ => 0.0,
         }
     }
+}
+
+/// What a sender knew when it sent a packet.
+struct SenderView {
+    /// The flight, including this packet.
+    flight: u32,
+    /// The number of ACKs that have arrived since the packet before.
+    acks: u32,
+    /// The time when the answer to the last ACK passes the capture point at the earliest.
+    acked_at: i64,
 }
 
 /// Returns the longest gap in nanoseconds within a train of packets.
@@ -238,13 +257,16 @@ impl RoundTrips {
         max: u64,
         delay: i64,
         live_flight: u32,
-    ) {
+    ) -> SenderView {
         let mut window = live_flight;
+        let (mut acks, mut acked_at) = (std::mem::take(&mut self.unanswered_acks), self.acked_at);
         if context.sender_reply_delay >= MIN_LAG {
             let known = self.known_behind_queue(context, packet, delay);
             if sent.range.start > sent.sent_before {
                 self.windows.missing(sent.sent_before, sent.range.start);
             }
+            (acks, acked_at) =
+                (known.acks.saturating_sub(self.known.acks), known.at + context.sender_reply_delay + delay);
             if known.acks > self.known.acks {
                 self.windows.acked(known.una.saturating_sub(self.known.una), known.acks - self.known.acks);
                 self.windows.add_rtt(i64::from(known.rtt) * 1000);
@@ -253,8 +275,30 @@ impl RoundTrips {
             self.windows.advanced(context.at, known.una, sent.sent_before);
             window =
                 u32::try_from(max.saturating_sub(known.una + u64::from(known.sacked))).unwrap_or(u32::MAX);
+            // The timestamp proves what the sender knew.
+            self.observe_echo(packet, context.at, known);
         }
         self.windows.sent(window);
+        SenderView { flight: window, acks, acked_at }
+    }
+
+    /// Records data of `len` bytes if it answers an ACK although earlier ACKs were not answered, and little was in
+    /// flight.
+    fn observe_refill(&mut self, context: &PacketContext, view: &SenderView, len: u32, segment: u32) {
+        const MIN_SEGMENTS: u32 = 6;
+        const MAX_ROUND_TRIPS: i64 = 8;
+        let largest = self.windows.largest_flight();
+        let is_answer = context.at - view.acked_at <= PROMPT + context.sender_reply_delay / 16;
+        let is_empty = largest >= MIN_SEGMENTS * segment && view.flight.saturating_sub(len) <= largest / 4;
+        if !is_answer || !is_empty || view.acks < 2 {
+            return;
+        }
+        let round_trip = context.round_trip.unwrap_or(0).max(MIN_LAG);
+        if let Some(last) = self.refilled_at.replace(context.at)
+            && context.at - last <= MAX_ROUND_TRIPS * round_trip
+        {
+            self.refills.add(context.at - last);
+        }
     }
 
     /// Records that the packet in `frame` has filled the receiver's window of this size.

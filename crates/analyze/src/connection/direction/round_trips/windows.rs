@@ -45,6 +45,11 @@ impl Windows {
         Self { current: Current::new(at, end), ..Self::default() }
     }
 
+    /// Returns the largest flight of this round trip and the last one.
+    pub(super) fn largest_flight(&self) -> u32 {
+        self.current.flight.max(self.previous_flight)
+    }
+
     /// Records a packet with data. `flight` includes it.
     pub(super) fn sent(&mut self, flight: u32) {
         self.current.flight = self.current.flight.max(flight);
