@@ -114,7 +114,7 @@ impl DirectionAnalysis {
         if cause.is_some() && !syn && context.sender_reply_delay >= outages::MIN_REMOTE {
             let silence = context.silence;
             if silence >= outages::MIN_SILENCE.max(4 * context.round_trip.unwrap_or(0)) {
-                self.anomalies.get_or_default().outages.add(silence, packet.number);
+                self.anomalies.get_or_default().outages.add(context.at, silence, packet.number);
             }
         }
         match cause {

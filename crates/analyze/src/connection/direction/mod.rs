@@ -187,6 +187,8 @@ struct AckTimes {
 #[derive(Clone, Debug, Default)]
 struct IpIds {
     evidence: i8,
+    /// Evidence that the identification counts the packets of this connection, without those of others.
+    counts_packets: i8,
     last: Option<u16>,
 }
 
@@ -196,6 +198,9 @@ impl IpIds {
             let increments = (1..=64).contains(&id.wrapping_sub(last));
             self.evidence =
                 if increments { (self.evidence + 1).min(16) } else { (self.evidence - 2).max(-16) };
+            let is_next = id.wrapping_sub(last) == 1;
+            self.counts_packets =
+                if is_next { (self.counts_packets + 1).min(16) } else { (self.counts_packets - 2).max(-16) };
         }
         self.last = id;
     }
@@ -203,6 +208,14 @@ impl IpIds {
     /// Returns whether the identification may distinguish packets, according to the packets so far.
     fn may_identify(&self) -> bool {
         self.evidence >= 0
+    }
+
+    /// Returns whether several packets were sent between the last packet and the one with identification `id`.
+    fn shows_lost_packets(&self, id: Option<u16>) -> bool {
+        const MIN_LOST: u16 = 2;
+        const MAX_LOST: u16 = 1 << 12;
+        let Some((id, last)) = id.zip(self.last) else { return false };
+        self.counts_packets > 8 && (MIN_LOST..=MAX_LOST).contains(&id.wrapping_sub(last).wrapping_sub(1))
     }
 
     /// Returns whether the packet with identification `id` was sent before the one with `other`, or `None` if

@@ -17,6 +17,8 @@ pub(super) struct Outages {
     timeouts: u32,
     /// The time of that packet.
     heard_at: i64,
+    /// The end of the last silence.
+    ended_at: i64,
     count: u32,
     total: i64,
     longest: i64,
@@ -28,7 +30,12 @@ pub(super) struct Outages {
 impl Outages {
     /// Returns the state with the silences from `at` on.
     pub(super) fn continued(&self, at: i64) -> Self {
-        Self { timeouts: self.timeouts, heard_at: self.heard_at.max(at), ..Self::default() }
+        Self {
+            timeouts: self.timeouts,
+            heard_at: self.heard_at.max(at),
+            ended_at: self.ended_at,
+            ..Self::default()
+        }
     }
 
     /// Records a timeout. The last packet of the other end arrived at `heard_at`.
@@ -45,13 +52,16 @@ impl Outages {
         if self.timeouts > 0 {
             self.stalled += silence.max(0);
         }
-        if std::mem::take(&mut self.timeouts) >= MIN_TIMEOUTS && silence >= MIN_SILENCE {
-            self.add(silence, frame);
+        // At the receiver, the sender's first packet has already ended the silence.
+        let is_known = self.heard_at < self.ended_at;
+        if std::mem::take(&mut self.timeouts) >= MIN_TIMEOUTS && silence >= MIN_SILENCE && !is_known {
+            self.add(at, silence, frame);
         }
     }
 
-    /// Records a silence that the packet in `frame` ended.
-    pub(super) fn add(&mut self, silence: i64, frame: u64) {
+    /// Records a silence that the packet in `frame` ended at `at`.
+    pub(super) fn add(&mut self, at: i64, silence: i64, frame: u64) {
+        self.ended_at = at;
         self.count += 1;
         self.total += silence;
         if silence > self.longest {

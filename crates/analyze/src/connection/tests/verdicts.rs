@@ -198,6 +198,33 @@ fn late_sender_is_not_a_queue_of_acks() {
     assert!(delay < 0.01, "{delay}");
 }
 
+/// Returns the findings of 20 flights, of which one comes after a silence of three seconds.
+fn with_silence(lost_packets: u16, is_held: bool) -> ConnectionFindings {
+    let mut far = FromFar::new();
+    for round in 0..20 {
+        if round == 15 {
+            far.diagram.ids[1] += lost_packets;
+            far.flight(10, 0.001, 3.0, is_held);
+        } else {
+            far.flight(10, 0.001, 0.0, false);
+        }
+    }
+    far.findings()
+}
+
+#[test]
+fn silence_with_lost_or_held_packets_is_an_outage_at_the_receiver() {
+    for (lost_packets, is_held, expected) in
+        [(0, false, Cause::SlowWriter), (8, false, Cause::Outage), (0, true, Cause::Outage)]
+    {
+        let findings = with_silence(lost_packets, is_held);
+        let outages = &findings.directions[1].outages;
+        let context = format!("{lost_packets} {is_held} {outages:?} {}", findings.verdict.sentence);
+        assert_eq!(findings.verdict.cause, expected, "{context}");
+        assert_eq!(outages.count, u64::from(expected == Cause::Outage), "{context}");
+    }
+}
+
 #[test]
 fn one_large_episode_among_single_losses_leaves_random_loss() {
     let verdict = verdict_about_losses([15, 1, 1, 2, 1, 1, 1, 1], [0.0; 8]);

@@ -51,17 +51,18 @@ impl DirectionAnalysis {
         let is_short = !self.sizes.last_new.is_multiple_of(segment);
         let in_recovery = self.recovery != Recovery::None;
         let repairs_timeout = self.recovery.is_after_timeout() && !sent.is_new;
+        let has_lost_packets = self.ip_ids.shows_lost_packets(packet.ip_id);
         let Some(round_trips) = self.round_trips.as_mut() else { return };
         let at = context.at;
         let silence = at - known.at - context.sender_reply_delay;
         let cut_off = sent.is_new
             && known.una >= sent.sent_before
             && !context.is_answer
-            && round_trips.is_cut_off(context, silence);
+            && round_trips.is_cut_off(context, packet, silence, has_lost_packets);
         if cut_off {
-            self.anomalies.get_or_default().outages.add(silence, packet.number);
+            self.anomalies.get_or_default().outages.add(at, silence, packet.number);
         }
-        if sent.is_new && round_trips.is_pause(context, packet, &known, sent, in_recovery) {
+        if sent.is_new && round_trips.is_pause(context, packet, &known, sent, in_recovery, cut_off) {
             // The round ended when everything was acknowledged, and the next one begins now.
             let ended = at.min(known.at + context.sender_reply_delay).max(round_trips.round.began);
             round_trips.end_round(ended, sent.sent_before, base_rtt, share, segment);
@@ -322,13 +323,22 @@ impl RoundTrips {
         known.unwrap_or_else(|| AckState { una: self.first_byte, ..AckState::default() })
     }
 
-    /// Returns whether a sender far away was cut off: its data stopped within a message, and a pause of the
-    /// application would have ended with the flag PSH (RFC 9293 §3.9.1.2).
-    fn is_cut_off(&self, context: &PacketContext, silence: i64) -> bool {
-        context.sender_reply_delay >= MIN_LAG
-            && !self.last_is_short
-            && !self.last_is_pushed
-            && silence >= outages::MIN_SILENCE.max(4 * context.round_trip.unwrap_or(0))
+    /// Returns whether a sender far away was cut off before this packet. Either its data stopped within a message, and
+    /// a pause of the application would have ended with the flag PSH (RFC 9293 §3.9.1.2), or packets were lost, or
+    /// this packet was on its way during the silence.
+    fn is_cut_off(
+        &mut self,
+        context: &PacketContext,
+        packet: &Packet,
+        silence: i64,
+        has_lost_packets: bool,
+    ) -> bool {
+        let may_be = context.sender_reply_delay >= MIN_LAG
+            && silence >= outages::MIN_SILENCE.max(4 * context.round_trip.unwrap_or(0));
+        may_be
+            && (!self.last_is_short && !self.last_is_pushed
+                || has_lost_packets
+                || self.add_one_way(0, packet, context.at).is_some_and(|delay| delay >= silence / 2))
     }
 
     /// Accounts for the time before this packet with new data. Returns whether, in this time, all data was
@@ -340,6 +350,7 @@ impl RoundTrips {
         known: &AckState,
         sent: &Sent,
         in_recovery: bool,
+        cut_off: bool,
     ) -> bool {
         let at = context.at;
         let since_ack = at - known.at - context.sender_reply_delay;
@@ -363,7 +374,7 @@ impl RoundTrips {
             return false;
         }
         if known.una >= sent.sent_before {
-            if self.is_cut_off(context, since_ack) {
+            if cut_off {
                 return true;
             }
             self.idle.add(since_ack);
