@@ -263,3 +263,31 @@ fn spurious_timeouts_are_the_cause_despite_losses_at_other_times() {
     let verdict = d.ended().findings.verdict;
     assert_eq!(verdict.cause, Cause::SpuriousTimeouts, "{}", verdict.sentence);
 }
+
+#[test]
+fn timeouts_after_which_the_flight_is_lost_are_an_outage() {
+    const SEGMENT: u64 = 1000;
+    let mut d = Diagram::with_timestamps();
+    let (mut at, mut next) = (0.0, 1);
+    for _ in 0..20 {
+        d.burst(at, next..next + 12 * SEGMENT);
+        next += 12 * SEGMENT;
+        at += 0.1;
+        d.ack(at, next);
+    }
+    // The first two segments arrive, but their ACK is lost.
+    let first = next;
+    next += 20 * SEGMENT;
+    d.burst(at, first..next);
+    let original = d.packets.last().unwrap().options.timestamps.unwrap().val;
+    for after in [0.4, 1.2, 2.8] {
+        d.data(at + after, first..first + SEGMENT);
+    }
+    let ack = d.ack(at + 2.9, first + 2 * SEGMENT);
+    ack.options.timestamps.as_mut().unwrap().ecr = original;
+    d.burst(at + 2.9, first + 2 * SEGMENT..next);
+    d.ack(at + 3.0, next);
+    let findings = d.ended().findings;
+    let spurious = findings.directions[0].retransmissions.spurious.timeouts;
+    assert_eq!((findings.verdict.cause, spurious), (Cause::Outage, 3), "{}", findings.verdict.sentence);
+}

@@ -110,7 +110,8 @@ fn spurious_timeouts(facts: &Facts<'_>) -> Option<Candidate> {
     let are_most = found.spurious.timeouts * 2 >= found.timeouts;
     // While the path holds packets, the timer expires several times for the same segment.
     // The receiver does not see the timers.
-    let has_lost_flights = !are_most && facts.lost > found.spurious.packets.max(found.timeouts);
+    let has_lost_flights = !are_most && facts.lost > found.spurious.packets.max(found.timeouts)
+        || found.timeout > 2 * found.timeouts + found.spurious.packets;
     if facts.is_at_receiver() || !is_rule || has_lost_flights {
         return None;
     }
