@@ -187,7 +187,7 @@ struct AckTimes {
 #[derive(Clone, Debug, Default)]
 struct IpIds {
     evidence: i8,
-    /// Evidence that the identification counts the packets of this connection, without those of others.
+    /// Evidence that only packets of this connection increment the identification.
     counts_packets: i8,
     last: Option<u16>,
 }

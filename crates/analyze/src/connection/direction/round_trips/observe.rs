@@ -215,7 +215,7 @@ impl DirectionAnalysis {
     }
 }
 
-/// What a sender knew when it sent a packet.
+/// The knowledge of a sender when it sent a packet.
 struct SenderView {
     /// The flight, including this packet.
     flight: u32,
