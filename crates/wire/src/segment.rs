@@ -277,7 +277,7 @@ pub fn fill_checksum(packet: &mut [u8], tcp: usize, header: &Header) {
 /// Overwrites `packet` with the headers of one IP packet, and returns the offset of the TCP header.
 ///
 /// `options` appends the padded options. The caller appends the `len` bytes of payload, for which it may
-/// [reserve](reserve) memory before. The TCP checksum is zero: [`fill_checksum`] or a device must fill it in.
+/// [reserve] memory before. The TCP checksum is zero: [`fill_checksum`] or a device must fill it in.
 ///
 /// # Panics
 /// If `src` and `dst` are not of one address family.

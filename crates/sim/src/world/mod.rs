@@ -38,7 +38,7 @@ pub use truth::{Dropped, Losses};
 use watch::Watcher;
 pub use watch::{Content, DevicePacket, Observer, PacketKind, Passage, PathOutcome, Watch};
 
-/// Maximum number of flows. Each takes about 10 kB.
+/// Maximum number of flows. Each takes about 12 kB.
 pub(crate) const MAX_FLOWS: usize = 1_000_000;
 /// Upper bound on path events handled per step, unless every event is a step.
 const EVENTS_PER_STEP: u32 = 10_000;
