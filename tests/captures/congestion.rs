@@ -139,7 +139,7 @@ fn congestion_controls_of_linux_are_named_over_random_paths() {
     for judgement in [Named, First, Among, Undetermined, Wrong, ConfidentlyWrong] {
         println!("{judgement:?}: {} %", percent(&[judgement]));
     }
-    assert!(percent(&[Named]) >= 70);
+    assert!(percent(&[Named]) >= 65);
     assert!(percent(&[Named, First, Among]) >= 90);
     assert!(percent(&[ConfidentlyWrong]) <= 2);
 }
