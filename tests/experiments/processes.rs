@@ -203,13 +203,11 @@ fn lab_shell_opens_on_either_side() {
     wait_for("the sender", || LabProcess::Sender.pid(lab.0.id()));
     let sockets = run(&["lab", "shell", "mobile", "--lab", &id, "--", "ss", "-Htna", "sport", "=", ":9000"]);
     assert!(sockets.stdout.contains(":9000"), "{}{}", sockets.stdout, sockets.stderr);
-    let devices = run(&["lab", "shell", "fixed", "--lab", &id, "--", "ip", "-br", "link"]);
-    assert!(
-        devices.stdout.contains("airtcp0"),
-        "the sender's own device: {}{}",
-        devices.stdout,
-        devices.stderr
-    );
+    // The sender creates its device after its start.
+    wait_for("the sender's own device", || {
+        let devices = run(&["lab", "shell", "fixed", "--lab", &id, "--", "ip", "-br", "link"]);
+        devices.stdout.contains("airtcp0").then_some(())
+    });
 
     refused(&run(&["lab", "shell", "fixed", "--lab", "4194304"]), 1, "process 4194304 has no fixed side");
 }
