@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use airlink::reactor::{Clock, Reactor};
 use airtcp::host::{ConnId, Host, HostConfig, IoError};
@@ -58,7 +59,8 @@ fn send(
         Offload::On => UNSENT_WITH_OFFLOAD,
         Offload::Off => UNSENT,
     };
-    let mut sender = BulkSender { id, receiver, meter, unsent, chunk: vec![0x5a; CHUNK], failed: None };
+    let mut sender =
+        BulkSender { id, receiver, meter, unsent, chunk: Arc::new(vec![0x5a; CHUNK]), failed: None };
     driver.run(&mut sender)?;
     if let Some(error) = sender.failed {
         return Err(anyhow!("the connection ended: {error}"));
@@ -76,14 +78,14 @@ struct BulkSender {
     meter: Meter,
     /// Minimum of unsent data in the host, in bytes.
     unsent: usize,
-    chunk: Vec<u8>,
+    chunk: Arc<Vec<u8>>,
     failed: Option<IoError>,
 }
 
 impl Application for BulkSender {
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
         while host.connection(self.id).is_some_and(|c| c.unsent() < self.unsent) {
-            match host.write(now, self.id, &self.chunk) {
+            match host.write_shared(now, self.id, &self.chunk, 0..CHUNK) {
                 Ok(_) => {}
                 Err(IoError::WouldBlock) => break,
                 Err(error) => {

@@ -1,6 +1,10 @@
 //! Commands of the application on an open connection.
 
-use airwire::text::{Known, Text};
+use std::ops::Range;
+use std::sync::Arc;
+
+use airwire::piece::Payload;
+use airwire::text::Known;
 use airwire::time::Instant;
 
 use super::{ConnId, Host};
@@ -31,7 +35,23 @@ impl Host {
 
     /// Like [`Host::write`], for a part of the known stream, which takes no memory.
     pub fn write_known(&mut self, now: Instant, id: ConnId, data: Known) -> Result<usize, IoError> {
-        self.write_text(now, id, Text::Known(data), Push::Now)
+        self.write_payload(now, id, Payload::Known(data), Push::Now)
+    }
+
+    /// Like [`Host::write`], for the `range` of `data`. A connection copies only little data, and refers to
+    /// more until it is acknowledged.
+    ///
+    /// # Panics
+    /// If the range is not inside the data.
+    pub fn write_shared(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        data: &Arc<Vec<u8>>,
+        range: Range<usize>,
+    ) -> Result<usize, IoError> {
+        assert!(range.start <= range.end && range.end <= data.len(), "{range:?} of {} bytes", data.len());
+        self.write_payload(now, id, Payload::Shared(data, range), Push::Now)
     }
 
     /// Like [`Host::write`], but with a flag for more data that follows immediately (MSG_MORE).
@@ -42,10 +62,16 @@ impl Host {
         data: &[u8],
         push: Push,
     ) -> Result<usize, IoError> {
-        self.write_text(now, id, Text::Bytes(data), push)
+        self.write_payload(now, id, Payload::Copied(data), push)
     }
 
-    fn write_text(&mut self, now: Instant, id: ConnId, data: Text<'_>, push: Push) -> Result<usize, IoError> {
+    fn write_payload(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        data: Payload<'_>,
+        push: Push,
+    ) -> Result<usize, IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         match connection.state() {
             State::Closed => return Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
@@ -53,10 +79,11 @@ impl Host {
                 if !connection.write_is_shut() => {}
             _ => return Err(IoError::Closed),
         }
+        let is_empty = data.is_empty();
         let taken = connection.write(now, data, push);
         self.account(id.index());
         self.mark_ready(id.index());
-        if taken == 0 && !data.is_empty() { Err(IoError::WouldBlock) } else { Ok(taken) }
+        if taken == 0 && !is_empty { Err(IoError::WouldBlock) } else { Ok(taken) }
     }
 
     /// Ends a record (MSG_EOR): no segment contains both data written before and data written later.

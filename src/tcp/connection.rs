@@ -14,8 +14,9 @@ mod time_wait;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use airwire::piece::Payload;
 use airwire::seq::Seq;
-use airwire::text::{Known, Text};
+use airwire::text::Known;
 use airwire::time::Instant;
 
 use super::context::Context;
@@ -134,7 +135,7 @@ impl Connection {
     }
 
     /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
-    pub(crate) fn write(&mut self, now: Instant, data: Text<'_>, push: Push) -> usize {
+    pub(crate) fn write(&mut self, now: Instant, data: Payload<'_>, push: Push) -> usize {
         self.release_syn();
         let Parts { sender, receiver, charge, cx, .. } = self.parts();
         sender.reserve_for_blocks(receiver.sack_len_on_data(cx));

@@ -20,6 +20,31 @@ pub enum Payload<'a> {
 }
 
 impl Payload<'_> {
+    /// Number of bytes.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Copied(bytes) => bytes.len(),
+            Self::Shared(_, range) => range.end - range.start,
+            Self::Known(known) => known.len(),
+        }
+    }
+
+    /// Whether it is empty.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the first `len` bytes, or all if there are fewer.
+    #[must_use]
+    pub fn truncated(self, len: usize) -> Self {
+        let len = len.min(self.len());
+        match self {
+            Self::Copied(bytes) => Self::Copied(&bytes[..len]),
+            Self::Shared(memory, range) => Self::Shared(memory, range.start..range.start + len),
+            Self::Known(known) => Self::Known(known.slice(0..len)),
+        }
+    }
+
     /// Appends the bytes to `out`.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
         match self {

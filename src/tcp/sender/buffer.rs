@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use airwire::piece::Payload;
-use airwire::text::{Known, Text};
+use airwire::text::Known;
 
 #[derive(Debug)]
 pub(super) struct SendBuffer {
@@ -24,7 +24,7 @@ pub(super) struct SendBuffer {
     /// Empty chunks of [`LARGEST`] bytes for reuse, not more than are in use. In such a large buffer, a chunk
     /// fills up every few microseconds. Freeing and allocating a chunk costs more than writing data to it.
     reusable: Vec<Vec<u8>>,
-    /// Memory allocated by all chunks.
+    /// Memory of all chunks.
     allocated: usize,
     /// Boxed because few senders write records.
     records: Option<Box<Records>>,
@@ -45,9 +45,9 @@ struct Chunk {
 enum Bytes {
     /// A chunk that is still being filled, up to its initial capacity.
     Own(Vec<u8>),
-    /// A full chunk of [`LARGEST`] bytes. Outgoing packets refer to this chunk, so its data need not be
-    /// copied.
-    Shared(Arc<Vec<u8>>),
+    /// A full chunk of [`LARGEST`] bytes, or memory of the application. Outgoing packets refer to it, so its
+    /// data need not be copied.
+    Shared(Arc<Vec<u8>>, Range<usize>),
     /// Data that takes no memory.
     Known(Known),
 }
@@ -56,16 +56,16 @@ impl Bytes {
     fn len(&self) -> usize {
         match self {
             Self::Own(bytes) => bytes.len(),
-            Self::Shared(bytes) => bytes.len(),
+            Self::Shared(_, range) => range.len(),
             Self::Known(known) => known.len(),
         }
     }
 
-    /// Returns the allocated memory.
+    /// Returns the memory in use.
     fn memory(&self) -> usize {
         match self {
             Self::Own(bytes) => bytes.capacity(),
-            Self::Shared(bytes) => bytes.capacity(),
+            Self::Shared(_, range) => range.len(),
             Self::Known(_) => 0,
         }
     }
@@ -77,7 +77,9 @@ impl Bytes {
     fn payload(&self, range: Range<usize>) -> Payload<'_> {
         match self {
             Self::Own(bytes) => Payload::Copied(&bytes[range]),
-            Self::Shared(bytes) => Payload::Shared(bytes, range),
+            Self::Shared(bytes, all) => {
+                Payload::Shared(bytes, all.start + range.start..all.start + range.end)
+            }
             Self::Known(known) => Payload::Known(known.slice(range)),
         }
     }
@@ -93,7 +95,7 @@ impl Chunk {
         if let Bytes::Own(bytes) = &mut self.bytes {
             bytes.extend_from_slice(more);
             if bytes.len() == LARGEST {
-                self.bytes = Bytes::Shared(Arc::new(std::mem::take(bytes)));
+                self.bytes = Bytes::Shared(Arc::new(std::mem::take(bytes)), 0..LARGEST);
             }
         }
     }
@@ -144,14 +146,35 @@ impl SendBuffer {
         (self.end - self.start) as usize
     }
 
-    /// Writes as much of `text` as there is room for, and returns the number of bytes.
-    pub(super) fn write(&mut self, text: Text<'_>) -> usize {
-        let taken = text.len().min(self.free());
-        match text.slice(0..taken) {
-            Text::Bytes(bytes) => self.write_bytes(bytes),
-            Text::Known(known) => self.write_known(known),
+    /// Writes as much of `data` as there is room for, and returns the number of bytes.
+    pub(super) fn write(&mut self, data: Payload<'_>) -> usize {
+        let data = data.truncated(self.free());
+        let taken = data.len();
+        match data {
+            Payload::Copied(bytes) => self.write_bytes(bytes),
+            // Little data would need a chunk of its own, and keep all the application's memory allocated.
+            Payload::Shared(memory, range) if taken < USUAL => self.write_bytes(&memory[range]),
+            Payload::Shared(memory, range) => self.write_shared(memory, range),
+            Payload::Known(known) => self.write_known(known),
         }
         taken
+    }
+
+    fn write_shared(&mut self, memory: &Arc<Vec<u8>>, range: Range<usize>) {
+        let len = range.len();
+        match self.chunks.back_mut() {
+            Some(Chunk { bytes: Bytes::Shared(last, before), .. })
+                if Arc::ptr_eq(last, memory) && before.end == range.start =>
+            {
+                before.end = range.end;
+            }
+            _ => {
+                let bytes = Bytes::Shared(Arc::clone(memory), range);
+                self.chunks.push_back(Chunk { start: self.end, bytes });
+            }
+        }
+        self.allocated += len;
+        self.end += len as u64;
     }
 
     fn write_known(&mut self, known: Known) {
@@ -250,8 +273,8 @@ impl SendBuffer {
     pub(super) fn release_below(&mut self, offset: u64) {
         self.start = offset.clamp(self.start, self.end);
         self.release_records();
-        while let Some(first) = self.chunks.front().filter(|first| first.end() <= self.start) {
-            if first.bytes.spare() > 0 {
+        while self.chunks.front().is_some_and(|first| first.end() <= self.start) {
+            if self.chunks.len() == 1 && self.spare() > 0 {
                 // The chunk has room for more data.
                 break;
             }
@@ -278,7 +301,8 @@ impl SendBuffer {
     fn recycle(&mut self, bytes: Bytes) {
         self.allocated -= bytes.memory();
         // A chunk that an outgoing packet still refers to is not reused, although its data was acknowledged.
-        if let Bytes::Shared(bytes) = bytes
+        if let Bytes::Shared(bytes, _) = bytes
+            && bytes.capacity() == LARGEST
             && let Ok(mut bytes) = Arc::try_unwrap(bytes)
         {
             bytes.clear();
@@ -316,6 +340,7 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use airwire::rng::Stream;
+    use airwire::text::Text;
 
     use super::*;
 
@@ -345,7 +370,7 @@ mod tests {
                 let room = buffer.free();
                 let growth = buffer.growth(wanted.min(room));
                 let before = buffer.cost();
-                assert_eq!(buffer.write(Text::Bytes(&bytes(end..end + wanted as u64))), wanted.min(room));
+                assert_eq!(buffer.write(Payload::Copied(&bytes(end..end + wanted as u64))), wanted.min(room));
                 assert_eq!(buffer.cost() - before, growth, "round {round}: {wanted}");
                 assert_eq!(buffer.end(), end + wanted.min(room) as u64);
                 let from = start + random.below(1 + buffer.len() as u64);
@@ -364,12 +389,12 @@ mod tests {
     fn segments_reach_to_end_of_their_record() {
         let mut buffer = SendBuffer::new(1, 100);
         buffer.end_record();
-        buffer.write(Text::Bytes(b"abc"));
+        buffer.write(Payload::Copied(b"abc"));
         buffer.end_record();
         buffer.end_record();
-        buffer.write(Text::Bytes(b"defg"));
+        buffer.write(Payload::Copied(b"defg"));
         buffer.end_record();
-        buffer.write(Text::Bytes(b"h"));
+        buffer.write(Payload::Copied(b"h"));
         assert_eq!([1, 3, 4, 7, 8, 9].map(|offset| buffer.record_end(offset)), [4, 4, 8, 8, 9, 9]);
         assert_eq!([1, 4, 8, 9].map(|offset| buffer.ends_record(offset)), [false, true, true, false]);
         buffer.release_below(4);
@@ -382,7 +407,7 @@ mod tests {
     fn out_of_range_bytes_are_not_copied() {
         let mut buffer = SendBuffer::new(1, 100);
         assert_eq!(copied(&buffer, 0..9), b"");
-        buffer.write(Text::Bytes(b"abcdef"));
+        buffer.write(Payload::Copied(b"abcdef"));
         buffer.release_below(3);
         assert_eq!(copied(&buffer, 0..9), b"cdef");
         assert_eq!(copied(&buffer, 5..5), b"");
@@ -396,12 +421,12 @@ mod tests {
     #[test]
     fn buffer_memory_shrinks_with_window() {
         let mut buffer = SendBuffer::new(1, 4 << 20);
-        buffer.write(Text::Bytes(&bytes(1..1 + (1 << 20))));
+        buffer.write(Payload::Copied(&bytes(1..1 + (1 << 20))));
         assert_eq!(buffer.cost(), 1 << 20);
         for _ in 0..100 {
             let end = buffer.end();
             buffer.release_below(end - 5_000);
-            buffer.write(Text::Bytes(&bytes(end..end + 1_000)));
+            buffer.write(Payload::Copied(&bytes(end..end + 1_000)));
         }
         assert!(buffer.cost() <= 6_000 + 2 * USUAL, "{} bytes allocated for 6000", buffer.cost());
         buffer.release_below(buffer.end());
@@ -412,12 +437,12 @@ mod tests {
     #[test]
     fn sliding_window_needs_no_new_memory() {
         let mut buffer = SendBuffer::new(1, 4 << 20);
-        buffer.write(Text::Bytes(&bytes(1..1 + (1 << 20))));
+        buffer.write(Payload::Copied(&bytes(1..1 + (1 << 20))));
         for round in 0..40 {
             let end = buffer.end();
             buffer.release_below(end - (1 << 20) + 65_536);
             assert_eq!(buffer.growth(65_536), 0, "round {round}");
-            buffer.write(Text::Bytes(&bytes(end..end + 65_536)));
+            buffer.write(Payload::Copied(&bytes(end..end + 65_536)));
         }
         assert_eq!(buffer.cost(), 1 << 20);
     }
@@ -425,7 +450,7 @@ mod tests {
     #[test]
     fn shared_chunks_stay_intact_after_release() {
         let mut buffer = SendBuffer::new(0, 4 << 20);
-        buffer.write(Text::Bytes(&bytes(0..(1 << 20) + 100)));
+        buffer.write(Payload::Copied(&bytes(0..(1 << 20) + 100)));
         let chunk = LARGEST as u64;
         let across = chunk - 10..chunk + 10;
         let payloads: Vec<_> = buffer.payloads(across.clone()).collect();
@@ -442,17 +467,44 @@ mod tests {
         let cost = buffer.cost();
         buffer.release_below(3 * chunk);
         assert_eq!(buffer.cost(), cost - 2 * LARGEST, "one of three chunks is kept for reuse");
-        buffer.write(Text::Bytes(&[0xff; 2 * LARGEST]));
+        buffer.write(Payload::Copied(&[0xff; 2 * LARGEST]));
         let sent = [&sent[0][LARGEST - 10..], &sent[1][..10]].concat();
         assert_eq!(sent, bytes(across), "shared chunks are not overwritten");
     }
 
     #[test]
+    fn memory_of_application_is_not_copied() {
+        let mut buffer = SendBuffer::new(0, 200_000);
+        let memory = Arc::new(bytes(0..100_000));
+        buffer.write(Payload::Copied(&bytes(0..10)));
+        assert_eq!(buffer.write(Payload::Shared(&memory, 10..60_000)), 59_990);
+        assert_eq!(buffer.write(Payload::Shared(&memory, 60_000..100_000)), 40_000);
+        assert_eq!((buffer.chunks.len(), buffer.cost()), (2, SMALLEST + 99_990));
+        assert_eq!(copied(&buffer, 0..100_000), *memory);
+        let sent: Vec<_> = buffer.payloads(50_000..70_000).collect();
+        assert!(
+            matches!(&sent[..], [Payload::Shared(sent, range)]
+                if Arc::ptr_eq(sent, &memory) && *range == (50_000..70_000)),
+            "{sent:?}"
+        );
+
+        assert_eq!(buffer.write(Payload::Shared(&memory, 0..100_000)), 100_000);
+        assert_eq!(buffer.write(Payload::Shared(&memory, 0..100_000)), 0, "the buffer is full");
+        buffer.release_below(100_000);
+        assert_eq!((buffer.chunks.len(), buffer.cost()), (1, 100_000));
+        buffer.release_below(200_000);
+        assert_eq!((buffer.chunks.len(), buffer.cost(), Arc::strong_count(&memory)), (0, 0, 1));
+
+        buffer.write(Payload::Shared(&memory, 7..10));
+        assert_eq!((Arc::strong_count(&memory), buffer.cost()), (1, SMALLEST), "little data is copied");
+    }
+
+    #[test]
     fn small_write_allocates_smallest_chunk() {
         let mut buffer = SendBuffer::new(1, 1 << 20);
-        buffer.write(Text::Bytes(b"x"));
+        buffer.write(Payload::Copied(b"x"));
         assert_eq!(buffer.cost(), SMALLEST);
-        buffer.write(Text::Bytes(&[7; 63]));
+        buffer.write(Payload::Copied(&[7; 63]));
         assert_eq!((buffer.cost(), buffer.spare()), (SMALLEST, 0));
     }
 
@@ -460,11 +512,11 @@ mod tests {
     fn known_text_takes_no_memory_and_mixes_with_bytes() {
         let mut buffer = SendBuffer::new(1, 100_000);
         let (first, second) = (Known::new(5_000..35_000), Known::new(35_000..65_000));
-        assert_eq!(buffer.write(Text::Known(first)), 30_000);
-        assert_eq!(buffer.write(Text::Known(second)), 30_000);
+        assert_eq!(buffer.write(Payload::Known(first)), 30_000);
+        assert_eq!(buffer.write(Payload::Known(second)), 30_000);
         assert_eq!((buffer.chunks.len(), buffer.cost()), (1, 0));
-        buffer.write(Text::Bytes(&bytes(0..1_000)));
-        assert_eq!(buffer.write(Text::Known(Known::new(0..90_000))), 39_000, "only as much as fits");
+        buffer.write(Payload::Copied(&bytes(0..1_000)));
+        assert_eq!(buffer.write(Payload::Known(Known::new(0..90_000))), 39_000, "only as much as fits");
         let mut expected = Text::Known(Known::new(5_000..65_000)).to_vec();
         expected.extend(bytes(0..1_000));
         expected.extend(Text::Known(Known::new(0..39_000)).to_vec());

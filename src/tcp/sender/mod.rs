@@ -24,7 +24,6 @@ mod timers;
 
 use airwire::piece::Payload;
 use airwire::seq::Seq;
-use airwire::text::Text;
 use airwire::time::Instant;
 
 use self::buffer::SendBuffer;
@@ -184,7 +183,7 @@ impl Sender {
         cx: &Context,
         budget: &Budget,
         now: Instant,
-        data: Text<'_>,
+        data: Payload<'_>,
         push: Push,
     ) -> usize {
         // In Linux, data that waits for the window does not prevent this (tcp_slow_start_after_idle_check()).
@@ -212,7 +211,7 @@ impl Sender {
         };
         let room = self.room_to_write(budget);
         let start = self.buffer.end();
-        let taken = self.buffer.write(data.slice(0..data.len().min(room)));
+        let taken = self.buffer.write(data.truncated(room));
         self.mark_pushes(cx, now, start);
         taken
     }

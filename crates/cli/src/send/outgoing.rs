@@ -1,6 +1,7 @@
 //! Passes the input to the host, and closes the stream at its end.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use airtcp::host::{ConnId, Host};
 use airtcp_tun::Waker;
@@ -8,13 +9,13 @@ use airwire::time::{Duration, Instant};
 use anyhow::Context;
 
 use super::time_limit::TimeLimit;
-use crate::shared::input::{Next, Source};
+use crate::shared::input::{CHUNK, Next, Source};
 use crate::shared::summary::InTime;
 
 pub(super) struct Outgoing {
     source: Source,
     /// A chunk that did not fit into the send buffer, and the index of its first unwritten byte.
-    chunk: Option<(Vec<u8>, usize)>,
+    chunk: Option<(Arc<Vec<u8>>, usize)>,
     /// True if the host has the whole input and the end of the stream.
     is_complete: bool,
     /// `None` if the input has an end.
@@ -62,7 +63,7 @@ impl Outgoing {
             let (chunk, from) = match self.chunk.take() {
                 Some(chunk) => chunk,
                 None => match self.source.next().context("cannot read the input")? {
-                    Next::Chunk(chunk) => (chunk, 0),
+                    Next::Chunk(chunk) => (Arc::new(chunk), 0),
                     Next::Later => return Ok(()),
                     Next::End { digest } => {
                         self.digest = digest;
@@ -71,8 +72,13 @@ impl Outgoing {
                     }
                 },
             };
-            let piece = &chunk[from..chunk.len().min(from.saturating_add(room))];
-            let taken = host.write(now, id, piece);
+            let range = from..chunk.len().min(from.saturating_add(room));
+            let piece = &chunk[range.clone()];
+            // A connection that refers to a chunk keeps its whole buffer, which a short chunk does not need.
+            let taken = match chunk.len() >= CHUNK / 2 {
+                true => host.write_shared(now, id, &chunk, range),
+                false => host.write(now, id, piece),
+            };
             if let (Some(limit), Ok(taken)) = (&mut self.limit, &taken) {
                 limit.record(&piece[..*taken]);
             }

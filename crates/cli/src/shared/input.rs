@@ -1,9 +1,11 @@
 //! The data to send. A thread reads or generates it, and digests it, ahead of the connection.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::thread;
 
@@ -48,12 +50,15 @@ pub(crate) enum Next {
     },
 }
 
-const CHUNK: usize = 256 << 10;
+/// Maximum length of a chunk.
+pub(crate) const CHUNK: usize = 256 << 10;
 const CHUNKS: usize = 8;
 
 pub(crate) struct Source {
     chunks: Receiver<Vec<u8>>,
     spent: SyncSender<Vec<u8>>,
+    /// Chunks that the connection may still refer to, the oldest first.
+    lent: VecDeque<Arc<Vec<u8>>>,
     end: Receiver<io::Result<Option<String>>>,
 }
 
@@ -85,7 +90,7 @@ impl Source {
             drop(chunk_sender);
             waker.wake();
         })?;
-        Ok(Self { chunks, spent, end })
+        Ok(Self { chunks, spent, lent: VecDeque::new(), end })
     }
 
     pub(crate) fn next(&self) -> io::Result<Next> {
@@ -99,9 +104,18 @@ impl Source {
         }
     }
 
-    /// Returns a chunk, so that its buffer is reused.
-    pub(crate) fn recycle(&self, chunk: Vec<u8>) {
-        // If there are enough buffers, this one is freed.
-        let _ = self.spent.try_send(chunk);
+    /// Returns a chunk, so that its buffer is reused when nothing refers to it.
+    pub(crate) fn recycle(&mut self, chunk: Arc<Vec<u8>>) {
+        self.lent.push_back(chunk);
+        while let Some(chunk) = self.lent.pop_front() {
+            match Arc::try_unwrap(chunk) {
+                // If there are enough buffers, this one is freed.
+                Ok(chunk) => drop(self.spent.try_send(chunk)),
+                Err(chunk) => {
+                    self.lent.push_front(chunk);
+                    break;
+                }
+            }
+        }
     }
 }
