@@ -30,7 +30,7 @@ impl Host {
             return true;
         }
         while !self.ready.is_empty() {
-            if self.poll_first(now, &mut out) {
+            if self.poll_first(now, &mut out) > 0 {
                 self.end_turn();
                 return true;
             }
@@ -57,9 +57,9 @@ impl Host {
 
     fn poll_segments(&mut self, now: Instant, piece: &mut Piece, next: &mut Piece) {
         while next.is_empty() && !piece.is_complete() && !self.ready.is_empty() {
-            if self.poll_first(now, &mut Out::Piece { piece, next }) {
-                self.in_turn += 1;
-            } else if !piece.is_empty() {
+            let sent = self.poll_first(now, &mut Out::Piece { piece, next });
+            self.in_turn += sent;
+            if sent == 0 && !piece.is_empty() {
                 // The next connection's segments could not continue this piece.
                 return;
             }
@@ -77,12 +77,12 @@ impl Host {
         true
     }
 
-    /// Polls a segment from the first connection in the ready queue, or removes it from the queue.
-    fn poll_first(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
-        let Some(&index) = self.ready.front() else { return false };
-        let sends = self.slots.at_mut(index).is_some_and(|connection| connection.poll_packet(now, out));
-        if sends {
-            self.counters.packets_out += 1;
+    /// Polls the first connection in the ready queue, or removes it from the queue. Returns the number of segments.
+    fn poll_first(&mut self, now: Instant, out: &mut Out<'_>) -> usize {
+        let Some(&index) = self.ready.front() else { return 0 };
+        let sent = self.slots.at_mut(index).map_or(0, |connection| connection.poll_packets(now, out));
+        if sent > 0 {
+            self.counters.packets_out += sent as u64;
             self.collect_events(now, index);
         } else {
             self.in_turn = 0;
@@ -90,7 +90,7 @@ impl Host {
             self.collect_events(now, index);
             self.unready(now, index);
         }
-        sends
+        sent
     }
 
     /// Moves the first connection to the end of the ready queue.

@@ -239,11 +239,29 @@ impl Piece {
         if let Contents::Segments(segments) = &mut self.contents {
             let last = header.flags.0 & LAST.0;
             self.own[segments.tcp + 13] |= last as u8;
-            segments.count += 1;
             segments.open = last == 0 && len == segments.size;
+        }
+        self.append_many(1, payload);
+    }
+
+    /// Returns how many more segments can follow the last one, if they have `len` bytes of payload and the headers
+    /// that are expected of the next segment.
+    pub fn room_for(&self, len: usize) -> usize {
+        match &self.contents {
+            Contents::Segments(segments) if segments.open && segments.size == len => {
+                (MAX_PACKET.saturating_sub(self.len) / len).min(Self::MAX_SEGMENTS - segments.count)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Appends `count` segments, of which [`Self::room_for`] permits at least as many. `payload` is the text of all.
+    pub fn append_many<'a>(&mut self, count: usize, payload: impl Iterator<Item = Payload<'a>>) {
+        if let Contents::Segments(segments) = &mut self.contents {
+            segments.count += count;
             let (expected, _) = &mut segments.expected;
-            expected.seq = expected.seq.at(len as u64);
-            expected.ident = expected.ident.wrapping_add(1);
+            expected.seq = expected.seq.at((count * segments.size) as u64);
+            expected.ident = expected.ident.wrapping_add(count as u16);
         }
         payload.for_each(|part| self.push(part));
     }

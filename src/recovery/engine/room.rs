@@ -10,11 +10,14 @@ impl Recovery {
     // detects without asking the repair.
     #[inline]
     pub(crate) fn next_resend(&mut self, path: &mut Path<'_>) -> Option<(u64, TransmissionKind)> {
+        if self.sends_no_old_data(path) { None } else { self.event(path).choose_resend() }
+    }
+
+    /// Returns whether there is certainly nothing to retransmit.
+    #[inline]
+    pub(crate) fn sends_no_old_data(&self, path: &Path<'_>) -> bool {
         let in_recovery = self.cc.state() == RecoveryState::Recovery;
-        if self.pending.is_none() && !in_recovery && !path.flight.has_old_to_send() {
-            return None;
-        }
-        self.event(path).choose_resend()
+        self.pending.is_none() && !in_recovery && !path.flight.has_old_to_send()
     }
 
     /// Returns the segment to retransmit when no new data can be sent (RFC 6675 NextSeg rules 3 and 4).

@@ -58,22 +58,38 @@ impl Out<'_> {
             Self::Piece { next, .. } => next.begin(header, options, layout, len, text),
         }
     }
+
+    /// Returns how many segments like the last one, with `len` bytes of text, can be appended.
+    fn room_after(&self, len: usize) -> usize {
+        match self {
+            Self::Piece { piece, next } if next.is_empty() => piece.room_for(len),
+            _ => 0,
+        }
+    }
+
+    /// Appends as many segments like the last one as [`Self::room_after`] permits.
+    fn append<'a>(&mut self, count: usize, text: impl Iterator<Item = Payload<'a>>) {
+        if let Self::Piece { piece, .. } = self {
+            piece.append_many(count, text);
+        }
+    }
 }
 
 impl Connection {
-    /// Writes the next segment that must be sent. Returns false if there is none.
-    pub(crate) fn poll_packet(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
+    /// Writes the next segment that must be sent, and into a piece also those that follow for the same reasons.
+    /// Returns the number of segments.
+    pub(crate) fn poll_packets(&mut self, now: Instant, out: &mut Out<'_>) -> usize {
         if self.cx.lifecycle.reset_is_due() {
             self.emit_reset(now, out);
             self.end(None);
-            return true;
+            return 1;
         }
         match self.state() {
-            State::Closed => return false,
+            State::Closed => return 0,
             state @ (State::SynSent | State::SynReceived) => {
                 if self.cx.lifecycle.syn_is_due() {
                     self.emit_syn(now, out);
-                    return true;
+                    return 1;
                 }
                 if !self.is_open_early() {
                     // This ACK answers an unacceptable segment; the SYN,ACK has already been sent.
@@ -81,7 +97,7 @@ impl Connection {
                     if due {
                         self.emit_ack(now, out, self.sender.nxt());
                     }
-                    return due;
+                    return usize::from(due);
                 }
             }
             _ => {}
@@ -93,28 +109,27 @@ impl Connection {
         if self.receiver.ack_is_due() && (alone || (reports_blocks && !self.cx.profile.sending.sack_on_data))
         {
             self.emit_due_ack(now, out);
-            return true;
+            return 1;
         }
         if let Some(choice) = self.choose_text(now, reports_blocks) {
-            self.emit_text(now, out, &choice);
-            return true;
+            return self.emit_text(now, out, &choice);
         }
         let Parts { sender, statistics, cx, .. } = self.parts();
         if let Some(probe) = sender.take_window_probe(cx, statistics, now) {
             self.emit(now, out, probe.start, (probe.flags, Ecn::NotEct), (probe.start, probe.data_end));
-            return true;
+            return 1;
         }
         if self.cx.lifecycle.take_keepalive() {
             self.statistics.keepalives += 1;
             let at = self.sender.on_keepalive_sent();
             self.emit_ack(now, out, at);
-            return true;
+            return 1;
         }
         if self.receiver.ack_is_due() {
             self.emit_due_ack(now, out);
-            return true;
+            return 1;
         }
-        false
+        0
     }
 
     fn choose_text(&mut self, now: Instant, reports_blocks: bool) -> Option<Choice> {
@@ -127,7 +142,8 @@ impl Connection {
         sender.choose(cx, statistics, now, (sends, reports_blocks))
     }
 
-    fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: &Choice) {
+    /// Writes the chosen segment and those that follow it. Returns the number of segments.
+    fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: &Choice) -> usize {
         let Parts { sender, receiver, cx, .. } = self.parts();
         let (data_end, flags, ecn) = sender.header_fields(cx, now, choice);
         if cx.profile.sending.sack_on_data && sender.continues_burst(choice) {
@@ -139,6 +155,23 @@ impl Connection {
             receiver.on_data_sent(now);
         }
         sender.on_sent(cx, statistics, now, choice, data_end);
+        1 + self.emit_more(now, out, choice)
+    }
+
+    /// Appends segments to the piece that follow `first` for the same reasons. Returns their number.
+    fn emit_more(&mut self, now: Instant, out: &mut Out<'_>, first: &Choice) -> usize {
+        let room = out.room_after(first.len());
+        if room == 0 {
+            return 0;
+        }
+        let Parts { sender, statistics, cx, .. } = self.parts();
+        let count = sender.send_more(cx, statistics, now, first, room);
+        if count > 0 {
+            let end = first.end() + (count * first.len()) as u64;
+            out.append(count, self.sender.payloads(first.end(), end));
+            self.statistics.segments_out += count as u64;
+        }
+        count
     }
 
     fn emit_syn(&mut self, now: Instant, out: &mut Out<'_>) {

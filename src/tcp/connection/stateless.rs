@@ -26,7 +26,7 @@ impl Connection {
             cx.negotiated.set_back_clock(ahead);
         }
         let mut packet = Vec::new();
-        connection.poll_packet(now, &mut Out::Packet(&mut packet));
+        connection.poll_packets(now, &mut Out::Packet(&mut packet));
         packet
     }
 
@@ -34,7 +34,7 @@ impl Connection {
     /// sending time of the SYN,ACK is unknown, so the handshake provides no RTT sample.
     pub(crate) fn accept_cookie(now: Instant, opening: Opening, syn: &Segment<'_>) -> Self {
         let mut connection = Self::accept(now, opening, syn);
-        connection.poll_packet(now, &mut Out::Packet(&mut Vec::new()));
+        connection.poll_packets(now, &mut Out::Packet(&mut Vec::new()));
         connection.sender.ack_untimed_syn();
         connection
     }

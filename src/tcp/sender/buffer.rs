@@ -235,6 +235,10 @@ impl SendBuffer {
         records.0.get(next).copied().unwrap_or(self.end)
     }
 
+    pub(super) fn has_records(&self) -> bool {
+        self.records.is_some()
+    }
+
     /// Returns true if a record ends at `offset`.
     pub(super) fn ends_record(&self, offset: u64) -> bool {
         self.records.as_ref().is_some_and(|records| records.0.binary_search(&offset).is_ok())

@@ -26,6 +26,14 @@ pub(in crate::tcp) struct Choice {
 }
 
 impl Choice {
+    pub(in crate::tcp) fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    pub(in crate::tcp) fn end(&self) -> u64 {
+        self.end
+    }
+
     pub(super) fn is_new(&self) -> bool {
         self.kind == TransmissionKind::New
     }
@@ -392,6 +400,46 @@ impl Sender {
         if self.rto.is_none() || self.restarts_rto(cx, now, start, kind) {
             self.restart_rto(now);
         }
+    }
+
+    /// Records that segments were sent that follow `first`, have its length, and are chosen for the same reasons:
+    /// as many as the windows permit, but not more than `max`, and not the last data. Returns their number.
+    pub(in crate::tcp) fn send_more(
+        &mut self,
+        cx: &Context,
+        statistics: &mut Statistics,
+        now: Instant,
+        first: &Choice,
+        max: usize,
+    ) -> usize {
+        let len = first.end - first.start;
+        let may_follow = first.is_new() && len == self.current_smss() && self.chooses_by_windows(cx);
+        let edge = self.flight.una() + self.wnd;
+        let mut count = 0;
+        while may_follow && count < max {
+            let (start, end) = (self.flight.max(), self.flight.max() + len);
+            if end > edge || end >= self.buffer.end() || self.flight_is_full(cx) {
+                break;
+            }
+            let (recovery, path) = self.recovery_and_path(now);
+            if !recovery.sends_no_old_data(&path) || !recovery.may_send_new(&path, len) {
+                break;
+            }
+            self.on_sent(cx, statistics, now, &Choice { start, end, ..*first }, end);
+            count += 1;
+        }
+        count
+    }
+
+    /// Returns true if only the windows and the available data decide when a full-sized segment is sent.
+    fn chooses_by_windows(&mut self, cx: &Context) -> bool {
+        let rules = &cx.profile.sending;
+        let is_plain = !rules.keeps_pushes && !rules.defers && !rules.sack_on_data;
+        is_plain
+            && !cx.is_open_early()
+            && self.mtu_search.is_none()
+            && !self.buffer.has_records()
+            && self.pacer().is_none()
     }
 
     /// Returns true if this retransmission restarts the timer: it is the first outstanding segment, and the
