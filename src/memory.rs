@@ -12,12 +12,17 @@
 //! No connection is closed because memory is short. Each one keeps at least [`RESERVE`] bytes in each
 //! direction, so usage can exceed the limit by that amount per connection and direction.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that a connection may hold in each direction even if no memory is left, as in Linux (the first value
 /// of tcp_rmem).
 pub const RESERVE: usize = 4096;
+
+/// Capacities of the memory that is kept for the next receive buffer, in bytes. The budget does not count it.
+const SPARE: RangeInclusive<usize> = 16 << 10..=1 << 20;
 
 /// When memory is short, a connection may hold 1/`SHARE` of the free memory in each direction.
 const SHARE: usize = 64;
@@ -54,6 +59,9 @@ pub(crate) struct Budget {
     pruned: AtomicU64,
     refused_segments: AtomicU64,
     refused_connections: AtomicU64,
+    /// Memory of a receive buffer that was read completely. Without it, a busy connection would allocate, fill and
+    /// free new pages in each turn, because idle ones must not keep memory.
+    spare: Mutex<VecDeque<u8>>,
 }
 
 impl Budget {
@@ -67,7 +75,29 @@ impl Budget {
             pruned: AtomicU64::new(0),
             refused_segments: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
+            spare: Mutex::default(),
         })
+    }
+
+    /// Keeps the memory of an empty buffer for the next one that grows, or frees it.
+    pub(crate) fn recycle(&self, memory: VecDeque<u8>) {
+        if !SPARE.contains(&memory.capacity()) || self.is_pressed() {
+            return;
+        }
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if memory.capacity() > spare.capacity() {
+            *spare = memory;
+        }
+    }
+
+    /// Takes the memory that was kept, if it has more than `capacity` bytes and fits into the limit.
+    pub(crate) fn take_spare(&self, capacity: usize) -> Option<VecDeque<u8>> {
+        if capacity < *SPARE.start() || self.is_pressed() {
+            return None;
+        }
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_suitable = spare.capacity() > capacity && self.has(spare.capacity());
+        is_suitable.then(|| std::mem::take(&mut *spare))
     }
 
     pub(crate) fn set_limit(&self, octets: usize) {
@@ -226,6 +256,30 @@ mod tests {
         assert_eq!((budget.used(), budget.report().out_of_order), (500, 0));
         drop(second);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn memory_is_recycled_unless_it_is_short() {
+        let budget = Budget::unlimited();
+        let memory = |kib: usize| VecDeque::with_capacity(kib << 10);
+        budget.recycle(memory(8));
+        budget.recycle(memory(2048));
+        assert!(budget.take_spare(16 << 10).is_none(), "too small or too large");
+        budget.recycle(memory(64));
+        budget.recycle(memory(32));
+        assert!(budget.take_spare(64 << 10).is_none(), "not larger than the buffer");
+        assert!(budget.take_spare(8 << 10).is_none(), "a small buffer grows by itself");
+        assert_eq!(budget.take_spare(16 << 10).unwrap().capacity(), 64 << 10);
+        assert!(budget.take_spare(16 << 10).is_none(), "taken");
+
+        budget.set_limit(64 << 20);
+        let mut charge = Charge::of(&budget);
+        budget.recycle(memory(64));
+        charge.set(60 << 20, 0);
+        assert!(budget.take_spare(16 << 10).is_none(), "memory is short");
+        budget.recycle(memory(128));
+        charge.set(0, 0);
+        assert_eq!(budget.take_spare(16 << 10).unwrap().capacity(), 64 << 10, "nothing was kept meanwhile");
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl Connection {
     }
 
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
-        let count = self.receiver.read(out);
+        let count = self.receiver.read(out, self.charge.budget());
         if count > 0 {
             self.consider_window_update();
         }
@@ -204,7 +204,7 @@ impl Connection {
 
     /// Shuts down reading. The profile decides whether buffered data can still be read.
     pub(crate) fn shutdown_read(&mut self) {
-        self.receiver.shut(&self.cx.profile);
+        self.receiver.shut(&self.cx.profile, self.charge.budget());
     }
 
     /// Returns true if new data is answered with a RST, because the application has closed both directions

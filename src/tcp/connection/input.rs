@@ -384,7 +384,7 @@ impl Connection {
         }
         let (receiver, cx, mut storing) = self.storing();
         receiver.process_text(cx, &mut storing, now, segment, offset);
-        receiver.discard_unwanted(&cx.profile);
+        receiver.discard_unwanted(&cx.profile, storing.charge.budget());
         Reaction::Done
     }
 

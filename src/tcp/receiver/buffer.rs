@@ -6,7 +6,11 @@ use airwire::text::{Known, Text};
 
 use super::reassembly::{OutOfOrder, max_ranges};
 use super::stored_text::StoredText;
+use crate::memory::Budget;
 use crate::ranges::RangeSet;
+
+/// Capacity from which memory that a burst needed is released before the application has read everything.
+const LARGE: usize = 256 << 10;
 
 /// Data that arrived and that the application has not read, including data after holes (RFC 9293 §3.4
 /// recommends keeping any segment in the window).
@@ -67,6 +71,18 @@ impl RecvBuffer {
     /// Returns the bytes of memory that `len` more in-order bytes would take.
     pub(super) fn growth(&self, len: usize) -> usize {
         growth(&self.data, len)
+    }
+
+    /// Moves the data to memory that another buffer no longer needs, if it must grow for `len` more bytes.
+    #[inline]
+    pub(super) fn reuse_memory(&mut self, len: usize, budget: &Budget) {
+        if let StoredText::Bytes(bytes) = &mut self.data
+            && bytes.len() + len > bytes.capacity()
+            && let Some(mut spare) = budget.take_spare(bytes.capacity())
+        {
+            spare.append(bytes);
+            *bytes = spare;
+        }
     }
 
     /// Returns the part of [`Self::cost`] that out-of-order data takes.
@@ -130,24 +146,27 @@ impl RecvBuffer {
         (count > 0).then_some(read)
     }
 
-    pub(super) fn read(&mut self, out: &mut [u8]) -> usize {
+    pub(super) fn read(&mut self, out: &mut [u8], budget: &Budget) -> usize {
         if self.data.is_empty() {
             return 0;
         }
         let count = self.peek(out);
-        self.discard(count);
+        self.discard(count, budget);
         count
     }
 
     /// Removes the first `count` readable bytes.
-    pub(super) fn discard(&mut self, count: usize) {
+    pub(super) fn discard(&mut self, count: usize, budget: &Budget) {
         self.data.discard(count);
+        let StoredText::Bytes(bytes) = &mut self.data else { return };
         // An idle connection keeps at most a small buffer.
-        if self.data.is_empty() && self.data.memory() > 512 {
-            self.data = StoredText::default();
+        if bytes.is_empty() && bytes.capacity() > 512 {
+            budget.recycle(std::mem::take(bytes));
         }
-        if let StoredText::Bytes(bytes) = &mut self.data {
-            shrink(bytes);
+        if bytes.capacity() >= LARGE && bytes.len() < bytes.capacity() / 8 {
+            let mut smaller = VecDeque::with_capacity(bytes.capacity() / 4);
+            smaller.append(bytes);
+            budget.recycle(std::mem::replace(bytes, smaller));
         }
     }
 
@@ -164,14 +183,6 @@ impl RecvBuffer {
 fn growth(data: &StoredText, len: usize) -> usize {
     let capacity = data.memory();
     if data.len() + len <= capacity { 0 } else { capacity.max(data.len() + len - capacity) }
-}
-
-/// Releases most of the memory that a burst needed, once the queue is short again.
-fn shrink(queue: &mut VecDeque<u8>) {
-    const MIN_CAPACITY: usize = 256 << 10;
-    if queue.capacity() >= MIN_CAPACITY && queue.len() < queue.capacity() / 8 {
-        queue.shrink_to(queue.capacity() / 4);
-    }
 }
 
 #[cfg(test)]
@@ -198,7 +209,7 @@ mod tests {
                 assert_eq!(buffer.next(), before + moved);
                 assert!(buffer.window() <= 64, "{} bytes free", buffer.window());
                 let mut out = [0; 7];
-                let n = buffer.read(&mut out);
+                let n = buffer.read(&mut out, &Budget::unlimited());
                 read.extend(&out[..n]);
             }
             assert_eq!(read, stream);
@@ -212,7 +223,7 @@ mod tests {
         buffer.insert(3, Text::Bytes(b"cdefghij"), 101);
         buffer.insert(1, Text::Bytes(b"ab"), 101);
         let mut out = [0; 20];
-        let n = buffer.read(&mut out);
+        let n = buffer.read(&mut out, &Budget::unlimited());
         assert_eq!(&out[..n], b"abcdEFGHij");
     }
 
@@ -222,9 +233,9 @@ mod tests {
         let burst = vec![1; 1 << 20];
         buffer.insert(1, Text::Bytes(&burst), 1 + (4 << 20));
         assert!(buffer.cost() >= 1 << 20);
-        buffer.discard((1 << 20) - 1000);
+        buffer.discard((1 << 20) - 1000, &Budget::unlimited());
         assert!(buffer.cost() < 300 << 10, "{} bytes allocated for 1000", buffer.cost());
-        buffer.discard(1000);
+        buffer.discard(1000, &Budget::unlimited());
         assert_eq!(buffer.cost(), 0);
     }
 

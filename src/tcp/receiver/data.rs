@@ -187,6 +187,9 @@ impl Receiver {
         let repeated = self.overlap_with_held(offset, offset + text.len() as u64);
         let is_admitted = self.admits(storing, offset, text.len());
         if is_admitted {
+            if offset <= next {
+                self.buffer.reuse_memory(text.len(), storing.charge.budget());
+            }
             storing.statistics.bytes_received += self.buffer.insert(offset, text, self.adv);
         }
         if let Some(repeated) = repeated {

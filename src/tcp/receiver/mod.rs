@@ -41,6 +41,7 @@ use super::context::Context;
 use super::lifecycle::take_due;
 use super::negotiated::Negotiated;
 use super::socket::SocketOptions;
+use crate::memory::Budget;
 use crate::profile::{DataOnSyn, Profile, ShutRead};
 
 /// A duplicate to report in an ACK (RFC 2883).
@@ -313,8 +314,8 @@ impl Receiver {
     }
 
     /// Reads bytes that arrived in order.
-    pub(super) fn read(&mut self, out: &mut [u8]) -> usize {
-        let count = self.buffer.read(out);
+    pub(super) fn read(&mut self, out: &mut [u8], budget: &Budget) -> usize {
+        let count = self.buffer.read(out, budget);
         self.on_read(count, out.len());
         count
     }
@@ -332,9 +333,9 @@ impl Receiver {
     }
 
     /// Shuts down reading. The profile decides whether buffered data can still be read.
-    pub(super) fn shut(&mut self, profile: &Profile) {
+    pub(super) fn shut(&mut self, profile: &Profile, budget: &Budget) {
         self.is_shut = true;
-        self.discard_unwanted(profile);
+        self.discard_unwanted(profile, budget);
     }
 
     /// Removes the peer's FIN from the receive queue, because close() empties it (Linux, __tcp_close()).
@@ -347,9 +348,9 @@ impl Receiver {
     }
 
     /// Discards received data after SHUT_RD, in profiles that do not keep the data.
-    pub(super) fn discard_unwanted(&mut self, profile: &Profile) {
+    pub(super) fn discard_unwanted(&mut self, profile: &Profile, budget: &Budget) {
         if self.is_shut && profile.acks.after_shutdown == ShutRead::Discard {
-            self.buffer.discard(self.buffer.readable());
+            self.buffer.discard(self.buffer.readable(), budget);
         }
     }
 
