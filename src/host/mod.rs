@@ -263,14 +263,18 @@ impl Host {
             }
             self.deadlines.pop_first();
             self.slots.take_deadline(index);
-            if let Some(connection) = self.slots.at_mut(index) {
-                if connection.next_deadline().is_some_and(|due| due <= now) {
-                    connection.log_due_timers(now);
-                    connection.handle_deadline(now);
-                }
-                self.collect_events(now, index);
-                self.mark_ready(index);
+            let Some(connection) = self.slots.at_mut(index) else { continue };
+            let due = connection.next_deadline();
+            if due.is_some_and(|due| due <= now) {
+                connection.log_due_timers(now);
+                connection.handle_deadline(now);
+            } else if connection.is_quiet() {
+                // The timer has been stopped or restarted, and a poll would change nothing.
+                self.note_deadline(index, due);
+                continue;
             }
+            self.collect_events(now, index);
+            self.mark_ready(index);
         }
     }
 
@@ -415,7 +419,14 @@ impl Host {
             }
             return;
         }
-        if let Some(at) = connection.next_deadline()
+        let deadline = connection.next_deadline();
+        self.note_deadline(index, deadline);
+    }
+
+    /// Adds the next deadline of a connection to the queue, unless the queue has an earlier entry.
+    #[inline]
+    fn note_deadline(&mut self, index: u32, deadline: Option<Instant>) {
+        if let Some(at) = deadline
             && let Some(replaced) = self.slots.note_deadline(index, at)
         {
             if let Some(replaced) = replaced {

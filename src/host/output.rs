@@ -31,7 +31,7 @@ impl Host {
         }
         while !self.ready.is_empty() {
             if self.poll_first(now, &mut out) > 0 {
-                self.end_turn();
+                self.end_turn(now);
                 return true;
             }
         }
@@ -66,7 +66,7 @@ impl Host {
         }
         // A segment in `next`, which does not continue this piece, does not end the turn.
         if self.in_turn >= Piece::MAX_SEGMENTS || (piece.is_complete() && next.is_empty()) {
-            self.end_turn();
+            self.end_turn(now);
         }
     }
 
@@ -93,10 +93,14 @@ impl Host {
         sent
     }
 
-    /// Moves the first connection to the end of the ready queue.
-    fn end_turn(&mut self) {
+    /// Moves the first connection to the end of the ready queue, or removes it if it has nothing more to send.
+    fn end_turn(&mut self, now: Instant) {
         self.in_turn = 0;
-        if self.ready.len() > 1 {
+        let Some(&index) = self.ready.front() else { return };
+        if self.slots.at_mut(index).is_some_and(|connection| connection.is_quiet()) {
+            self.ready.pop_front();
+            self.unready(now, index);
+        } else if self.ready.len() > 1 {
             self.ready.rotate_left(1);
         }
     }

@@ -291,6 +291,12 @@ impl Recovery {
         self.event(path).on_idle(last_sent);
     }
 
+    /// Returns true if [`Self::on_burst_sent`] has something to do.
+    #[inline]
+    pub(crate) fn has_new_usage(&self) -> bool {
+        self.cc.usage.is_new
+    }
+
     /// Processes the end of a burst: nothing more can be sent now.
     #[inline]
     pub(crate) fn on_burst_sent(&mut self, path: &mut Path<'_>) {

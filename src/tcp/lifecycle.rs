@@ -26,7 +26,7 @@ pub(super) struct Lifecycle {
 }
 
 /// Segments to send besides data and ordinary ACKs, one for each flag.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Pending {
     syn: bool,
     reset: bool,
@@ -150,6 +150,11 @@ impl Lifecycle {
 
     pub(super) fn take_lone_ack(&mut self) -> bool {
         std::mem::take(&mut self.pending.lone_ack)
+    }
+
+    /// Returns true if a segment besides data and ordinary ACKs is to be sent.
+    pub(super) fn has_pending(&self) -> bool {
+        self.pending != Pending::default()
     }
 
     pub(super) fn take_keepalive(&mut self) -> bool {

@@ -76,9 +76,26 @@ impl Out<'_> {
 }
 
 impl Connection {
+    /// Returns true if a poll would find nothing and change nothing. If false, a poll may still find nothing.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.sends_only_acks() && !self.receiver.ack_is_due() && !self.cx.lifecycle.has_pending()
+    }
+
+    /// Returns true if nothing but ACKs can be sent now. Most receivers never send anything else.
+    #[inline]
+    fn sends_only_acks(&self) -> bool {
+        self.sender.is_quiet() && self.state().is_synchronized()
+    }
+
     /// Writes the next segment that must be sent, and into a piece also those that follow for the same reasons.
     /// Returns the number of segments.
+    #[inline]
     pub(crate) fn poll_packets(&mut self, now: Instant, out: &mut Out<'_>) -> usize {
+        if self.is_quiet() { 0 } else { self.emit_next(now, out) }
+    }
+
+    fn emit_next(&mut self, now: Instant, out: &mut Out<'_>) -> usize {
         if self.cx.lifecycle.reset_is_due() {
             self.emit_reset(now, out);
             self.end(None);
@@ -111,13 +128,11 @@ impl Connection {
             self.emit_due_ack(now, out);
             return 1;
         }
-        if let Some(choice) = self.choose_text(now, reports_blocks) {
-            return self.emit_text(now, out, &choice);
-        }
-        let Parts { sender, statistics, cx, .. } = self.parts();
-        if let Some(probe) = sender.take_window_probe(cx, statistics, now) {
-            self.emit(now, out, probe.start, (probe.flags, Ecn::NotEct), (probe.start, probe.data_end));
-            return 1;
+        if !self.sends_only_acks() {
+            let count = self.emit_next_text(now, out, reports_blocks);
+            if count > 0 {
+                return count;
+            }
         }
         if self.cx.lifecycle.take_keepalive() {
             self.statistics.keepalives += 1;
@@ -130,6 +145,17 @@ impl Connection {
             return 1;
         }
         0
+    }
+
+    /// Sends the next segments with data or a FIN, or a window probe. Returns their number.
+    fn emit_next_text(&mut self, now: Instant, out: &mut Out<'_>, reports_blocks: bool) -> usize {
+        if let Some(choice) = self.choose_text(now, reports_blocks) {
+            return self.emit_text(now, out, &choice);
+        }
+        let Parts { sender, statistics, cx, .. } = self.parts();
+        let Some(probe) = sender.take_window_probe(cx, statistics, now) else { return 0 };
+        self.emit(now, out, probe.start, (probe.flags, Ecn::NotEct), (probe.start, probe.data_end));
+        1
     }
 
     fn choose_text(&mut self, now: Instant, reports_blocks: bool) -> Option<Choice> {

@@ -332,6 +332,20 @@ impl Sender {
         self.smss
     }
 
+    /// Returns true if [`Self::choose`] would find nothing and change nothing, because everything written is
+    /// acknowledged.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.flight.is_empty()
+            && self.flight.max() >= self.buffer.end()
+            && self.fin.is_none()
+            && !self.window_probe_is_due
+            && !self.keeps_sack_len
+            && self.spacing.is_none()
+            && self.narrow_path.is_none()
+            && !self.recovery.has_new_usage()
+    }
+
     /// Reserves `sack_len` bytes of the next segment for SACK blocks.
     pub(super) fn reserve_for_blocks(&mut self, sack_len: u64) {
         if !self.keeps_sack_len {
