@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 use siphasher::sip::SipHasher13;
 
 /// The local address and the remote one.
-pub(super) type Tuple = (SocketAddr, SocketAddr);
+pub(super) type Ends<'a> = (&'a SocketAddr, &'a SocketAddr);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -41,12 +41,17 @@ impl Demux {
     }
 
     /// Returns the index of the connection with these addresses. `matches` checks a candidate.
-    pub(super) fn find(&mut self, tuple: &Tuple, matches: impl Fn(u32) -> bool) -> Option<u32> {
+    #[inline]
+    pub(super) fn find(&mut self, ends: Ends<'_>, matches: impl Fn(u32) -> bool) -> Option<u32> {
         // Successive segments often belong to one connection. The check needs no hash.
         if let Some(latest) = self.latest.filter(|latest| matches(*latest)) {
             return Some(latest);
         }
-        match self.search(self.hash(tuple), matches) {
+        self.find_by_hash(ends, matches)
+    }
+
+    fn find_by_hash(&mut self, ends: Ends<'_>, matches: impl Fn(u32) -> bool) -> Option<u32> {
+        match self.search(self.hash(ends), matches) {
             Place::Found(at) => {
                 self.latest = self.entries[at].map(|entry| entry.index);
                 self.latest
@@ -56,12 +61,12 @@ impl Demux {
     }
 
     /// Maps these addresses to the connection at `index`, and replaces an earlier mapping.
-    pub(super) fn insert(&mut self, tuple: &Tuple, index: u32, matches: impl Fn(u32) -> bool) {
+    pub(super) fn insert(&mut self, ends: Ends<'_>, index: u32, matches: impl Fn(u32) -> bool) {
         self.latest = None;
         if 2 * (self.used + 1) > self.entries.len() {
             self.grow();
         }
-        let hash = self.hash(tuple);
+        let hash = self.hash(ends);
         let at = match self.search(hash, matches) {
             Place::Found(at) => at,
             Place::Free(at) => {
@@ -74,9 +79,9 @@ impl Demux {
 
     /// Removes the mapping of these addresses to `index`. Does nothing if they are now mapped to another
     /// connection.
-    pub(super) fn remove(&mut self, tuple: &Tuple, index: u32) {
+    pub(super) fn remove(&mut self, ends: Ends<'_>, index: u32) {
         self.latest = None;
-        let Place::Found(mut free) = self.search(self.hash(tuple), |other| other == index) else { return };
+        let Place::Found(mut free) = self.search(self.hash(ends), |other| other == index) else { return };
         self.entries[free] = None;
         self.used -= 1;
         // Move up the entries that follow, because a search ends at the first free entry.
@@ -120,7 +125,7 @@ impl Demux {
         (at + 1) & (self.entries.len() - 1)
     }
 
-    fn hash(&self, (local, remote): &Tuple) -> NonZeroU32 {
+    fn hash(&self, (local, remote): Ends<'_>) -> NonZeroU32 {
         let mut hasher = SipHasher13::new_with_keys(self.seed, 0x6465_6d75_7800);
         match (local.ip(), remote.ip()) {
             (IpAddr::V4(local), IpAddr::V4(remote)) => {

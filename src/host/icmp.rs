@@ -45,7 +45,7 @@ impl Host {
             },
         };
         let quoted = quoted_segment(&message[8..]);
-        let index = quoted.and_then(|(tuple, seq)| self.index_of(&tuple).map(|index| (index, seq)));
+        let index = quoted.and_then(|((local, remote), seq)| Some((self.index_of((&local, &remote))?, seq)));
         let Some((index, seq)) = index else {
             self.counters.icmp_ignored += 1;
             return Ok(());

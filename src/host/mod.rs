@@ -30,7 +30,7 @@ use airwire::piece::Piece;
 use airwire::segment::{self, BadPacket, Flags, Ip, Segment, Verified};
 use airwire::time::Instant;
 pub use commands::IoError;
-use demux::{Demux, Tuple};
+use demux::{Demux, Ends};
 use fast_open::FastOpen;
 pub use fast_open::{FastOpenCounters, FastOpenServer};
 use gate::Gate;
@@ -173,7 +173,13 @@ impl Host {
 
     /// Like [`Host::handle_packet`], for a packet of [`Host::poll_abbreviated_packet`].
     pub fn handle_abbreviated_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.handle(now, packet, segment::parse_abbreviated_ip(packet), Verified::ByDevice);
+        let Some(segment) = &segment::parse_usual_abbreviated(packet) else {
+            return self.handle(now, packet, segment::parse_abbreviated_ip(packet), Verified::ByDevice);
+        };
+        self.counters.packets_in += 1;
+        if self.is_for_us(segment.src.ip(), segment.dst.ip()) {
+            self.process_segment(now, segment);
+        }
     }
 
     #[inline]
@@ -185,14 +191,19 @@ impl Host {
         }
     }
 
-    fn process_packet(&mut self, now: Instant, ip: &Ip<'_>, verified: Verified) -> Result<(), BadPacket> {
-        if !self.addrs.contains(&ip.dst) {
-            self.counters.not_ours += 1;
-            return Ok(());
-        }
+    /// Returns true if a packet is from another host to this one. Otherwise counts it.
+    #[inline]
+    fn is_for_us(&mut self, src: IpAddr, dst: IpAddr) -> bool {
+        let is_ours = self.addrs.contains(&dst);
         // RFC 1122 §3.2.1.3: no other host has this source address, and the answer would come back here.
-        if self.addrs.contains(&ip.src) {
-            self.counters.gate.from_self += 1;
+        let is_from_self = is_ours && self.addrs.contains(&src);
+        self.counters.not_ours += u64::from(!is_ours);
+        self.counters.gate.from_self += u64::from(is_from_self);
+        is_ours && !is_from_self
+    }
+
+    fn process_packet(&mut self, now: Instant, ip: &Ip<'_>, verified: Verified) -> Result<(), BadPacket> {
+        if !self.is_for_us(ip.src, ip.dst) {
             return Ok(());
         }
         match ip.protocol {
@@ -207,9 +218,8 @@ impl Host {
     }
 
     fn process_segment(&mut self, now: Instant, segment: &Segment<'_>) {
-        let tuple = (segment.dst, segment.src);
         let syn_fin = segment.flags.contains(Flags::SYN.with(Flags::FIN));
-        if let Some(index) = self.index_of(&tuple) {
+        if let Some(index) = self.index_of((&segment.dst, &segment.src)) {
             if syn_fin && self.profile.handshake.syn_fin == SynFin::Drop {
                 self.counters.syns_dropped += 1;
                 self.log_refused(now, segment, Refusal::SynFin);
@@ -377,7 +387,7 @@ impl Host {
     }
 
     /// Returns the index of the connection with these addresses, the local one first.
-    fn index_of(&mut self, ends: &Tuple) -> Option<u32> {
+    fn index_of(&mut self, ends: Ends<'_>) -> Option<u32> {
         self.demux.find(ends, |index| self.slots.is_between(index, ends))
     }
 
@@ -386,9 +396,10 @@ impl Host {
     }
 
     fn insert(&mut self, connection: Connection, listener: Option<ListenId>) -> u32 {
-        let tuple = connection.ends();
+        let (local, remote) = (connection.local(), connection.remote());
         let index = self.slots.insert(connection, listener);
-        self.demux.insert(&tuple, index, |other| self.slots.is_between(other, &tuple));
+        let ends = (&local, &remote);
+        self.demux.insert(ends, index, |other| self.slots.is_between(other, ends));
         index
     }
 
@@ -413,7 +424,7 @@ impl Host {
         let Some(connection) = self.slots.at_mut(index) else { return };
         connection.account();
         if state == State::Closed {
-            self.demux.remove(&connection.ends(), index);
+            self.demux.remove(connection.ends(), index);
             if self.slots.is_released(index) && !self.waits_for_accept(index) {
                 self.drop_connection(now, index);
             }
@@ -471,7 +482,7 @@ impl Host {
         }
         self.set_class(now, index, AdmissionClass::Ordinary);
         let Some((connection, listener)) = self.slots.remove(index) else { return };
-        self.demux.remove(&connection.ends(), index);
+        self.demux.remove(connection.ends(), index);
         if let Some(listener) = listener {
             // The listener may have closed in the meantime.
             if let Some(listener) = self.listeners.get_mut(&listener) {

@@ -102,7 +102,7 @@ impl Host {
             }
             port => SocketAddr::new(ip, port),
         };
-        if self.index_of(&(local, remote)).is_some() {
+        if self.index_of((&local, &remote)).is_some() {
             return Err(ConnectError::InUse(local));
         }
         let fast_open = self.plan_fast_open(now, (local, remote), &options);
@@ -278,7 +278,7 @@ impl Host {
             self.ports_used[counter] = used.wrapping_add(1);
             let port = FIRST + (start + u64::from(used)) % COUNT;
             let local = SocketAddr::new(ip, port as u16);
-            if self.index_of(&(local, remote)).is_none() {
+            if self.index_of((&local, &remote)).is_none() {
                 return Some(local);
             }
         }

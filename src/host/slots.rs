@@ -4,7 +4,7 @@ use airwire::time::Instant;
 
 use super::ListenId;
 use super::admission::AdmissionClass;
-use super::demux::Tuple;
+use super::demux::Ends;
 use crate::tcp::Connection;
 
 /// Identifies a connection of one host. Ids are never reused.
@@ -95,7 +95,7 @@ impl Slots {
     }
 
     /// Returns true if the connection at `index` has these addresses, the local one first.
-    pub(super) fn is_between(&self, index: u32, ends: &Tuple) -> bool {
+    pub(super) fn is_between(&self, index: u32, ends: Ends<'_>) -> bool {
         let slot = self.slots.get(index as usize);
         slot.and_then(|slot| slot.connection.as_deref()).is_some_and(|connection| connection.is_between(ends))
     }

@@ -313,8 +313,8 @@ impl Connection {
     }
 
     /// Returns our address and the peer's.
-    pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
-        (self.local, self.remote)
+    pub(crate) fn ends(&self) -> (&SocketAddr, &SocketAddr) {
+        (&self.local, &self.remote)
     }
 
     /// Returns our address and port.
@@ -323,7 +323,8 @@ impl Connection {
     }
 
     /// Returns true if these are our address and the peer's.
-    pub(crate) fn is_between(&self, (local, remote): &(SocketAddr, SocketAddr)) -> bool {
+    #[inline]
+    pub(crate) fn is_between(&self, (local, remote): (&SocketAddr, &SocketAddr)) -> bool {
         self.local == *local && self.remote == *remote
     }
 

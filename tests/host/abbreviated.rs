@@ -22,6 +22,21 @@ fn parse(packet: &[u8]) -> Segment<'_> {
     segment::parse_tcp(&ip, Verified::ByDevice).unwrap()
 }
 
+/// The parser for the usual form agrees with the general one on `packet`. It may leave damaged packets to it.
+fn check_parsers(packet: &[u8], damage: &mut Stream) {
+    let text_of = |segment: Segment<'_>| format!("{segment:?}");
+    let general = |packet: &[u8]| {
+        let ip = segment::parse_abbreviated_ip(packet).ok()?;
+        segment::parse_tcp(&ip, Verified::ByDevice).ok().map(text_of)
+    };
+    assert_eq!(segment::parse_usual_abbreviated(packet).map(text_of), general(packet));
+    let (mut damaged, len) = (packet.to_vec(), packet.len() as u64);
+    damaged[damage.below(len) as usize] ^= 1 << damage.below(8);
+    damaged.truncate((damage.below(2 * len) as usize).max(20));
+    let usual = segment::parse_usual_abbreviated(&damaged).map(text_of);
+    assert!(usual.is_none() || usual == general(&damaged), "{damaged:?}");
+}
+
 /// Packets in both directions over a path that delays all and loses some of them.
 struct Abbreviated {
     now: Instant,
@@ -30,6 +45,7 @@ struct Abbreviated {
     in_transit: Vec<(Instant, usize, Vec<u8>)>,
     loss: f64,
     random: Stream,
+    damage: Stream,
     /// Sequence number of the left host's SYN.
     iss: Option<Seq>,
     described: usize,
@@ -47,6 +63,7 @@ impl Abbreviated {
             in_transit: Vec::new(),
             loss,
             random: Stream::new(seed, "abbreviated"),
+            damage: Stream::new(seed, "damage"),
             iss: None,
             described: 0,
         }
@@ -56,6 +73,7 @@ impl Abbreviated {
         for side in 0..2 {
             let mut packet = Vec::new();
             while self.hosts[side].poll_abbreviated_packet(self.now, &mut packet) {
+                check_parsers(&packet, &mut self.damage);
                 if side == 0 {
                     self.check(&packet);
                 }

@@ -40,6 +40,7 @@ fn pseudo_header(src: IpAddr, dst: IpAddr, protocol: u8, len: usize) -> u64 {
 }
 
 /// Folds a sum to 16 bits, in network byte order and not inverted.
+#[inline]
 fn finish(total: u64) -> u16 {
     // Each step adds the upper half to the lower one. The sum may have a carry, which the next step adds.
     let total = (total & 0xffff_ffff) + (total >> 32);
@@ -66,6 +67,7 @@ pub fn partial(src: IpAddr, dst: IpAddr, protocol: u8, len: usize) -> u16 {
 
 /// Returns the checksum of an IPv4 header without options whose checksum field is zero. For a header with a
 /// correct checksum, returns zero.
+#[inline]
 pub(crate) fn ipv4_header(header: &[u8; 20]) -> u16 {
     !finish(header.as_chunks().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum())
 }

@@ -17,6 +17,7 @@ impl Seq {
 
     /// Returns the stream offset nearest to `near` that this number can represent, for a stream whose SYN has
     /// the number `initial`. Returns `None` if that offset is before the start of the stream.
+    #[inline]
     pub fn offset(self, initial: Self, near: u64) -> Option<u64> {
         let distance = self.0.wrapping_sub(initial.at(near).0) as i32;
         near.checked_add_signed(i64::from(distance))

@@ -59,6 +59,7 @@ impl Known {
     ///
     /// # Panics
     /// If the range is not inside this part.
+    #[inline]
     pub fn slice(self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len, "{range:?} of {} bytes", self.len);
         Self { start: self.start + range.start as u64, len: range.len() }

@@ -5,6 +5,8 @@ use airwire::rng::Stream;
 
 use super::*;
 
+type Tuple = (SocketAddr, SocketAddr);
+
 fn tuple(number: u16) -> Tuple {
     let local = SocketAddr::from(([192, 0, 2, 1], 80));
     match number % 4 {
@@ -15,6 +17,10 @@ fn tuple(number: u16) -> Tuple {
         }
         _ => (local, SocketAddr::from(([10, 0, 0, 1], number))),
     }
+}
+
+fn ends_of((local, remote): &Tuple) -> Ends<'_> {
+    (local, remote)
 }
 
 /// As in a host, slots are reused, and a connection may replace another one.
@@ -33,16 +39,16 @@ fn demux_matches_map_after_random_operations() {
             if add {
                 let index = ends.len() as u32;
                 ends.push(Some(of));
-                demux.insert(&of, index, |other| ends[other as usize] == Some(of));
+                demux.insert(ends_of(&of), index, |other| ends[other as usize] == Some(of));
                 map.insert(of, index);
             } else if !ends.is_empty() {
                 let index = random(ends.len());
                 if let Some(of) = ends[index].take() {
-                    demux.remove(&of, index as u32);
+                    demux.remove(ends_of(&of), index as u32);
                     map.retain(|_, other| *other != index as u32);
                 }
             }
-            let mut found = |of: Tuple| demux.find(&of, |index| ends[index as usize] == Some(of));
+            let mut found = |of: Tuple| demux.find(ends_of(&of), |index| ends[index as usize] == Some(of));
             assert_eq!(found(of), map.get(&of).copied(), "step {step}");
             if step % 500 == 0 {
                 (0..700).for_each(|number| {
@@ -57,7 +63,8 @@ fn demux_matches_map_after_random_operations() {
 
 #[test]
 fn hash_depends_on_seed() {
-    let differs = |number| Demux::new(1).hash(&tuple(number)) != Demux::new(2).hash(&tuple(number));
+    let differs =
+        |number| Demux::new(1).hash(ends_of(&tuple(number))) != Demux::new(2).hash(ends_of(&tuple(number)));
     assert!((0..100).all(differs));
 }
 
@@ -67,13 +74,13 @@ fn hash_depends_on_seed() {
 fn hash_depends_on_every_port_and_address() {
     let demux = Demux::new(1);
     let (local, remote) = tuple(2);
-    let mut hashes = vec![demux.hash(&(local, remote)), demux.hash(&(remote, local))];
+    let mut hashes = vec![demux.hash((&local, &remote)), demux.hash((&remote, &local))];
     for (port, address) in [(1, 0), (0, 1), (256, 0), (0, 256)] {
         let moved = |end: SocketAddr| {
             let SocketAddr::V4(v4) = end else { unreachable!() };
             SocketAddr::from((std::net::Ipv4Addr::from_bits(v4.ip().to_bits() + address), end.port() + port))
         };
-        hashes.extend([demux.hash(&(moved(local), remote)), demux.hash(&(local, moved(remote)))]);
+        hashes.extend([demux.hash((&moved(local), &remote)), demux.hash((&local, &moved(remote)))]);
     }
     let count = hashes.len();
     hashes.sort_unstable();
