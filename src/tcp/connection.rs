@@ -130,8 +130,7 @@ impl Connection {
     pub(super) fn storing(&mut self) -> (&mut Receiver, &Context, Storing<'_>) {
         let Parts { sender, receiver, statistics, charge, cx } = self.parts();
         let sender_memory = if charge.budget().is_limited() { sender.cost() } else { 0 };
-        let rto = sender.rtt().rto().get();
-        (receiver, cx, Storing { statistics, charge, sender_memory, rto })
+        (receiver, cx, Storing { statistics, charge, sender_memory, rtt: sender.rtt() })
     }
 
     /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
@@ -170,7 +169,7 @@ impl Connection {
 
     fn consider_window_update(&mut self) {
         let Parts { sender, receiver, charge, cx, .. } = self.parts();
-        let max_seg = sender.max_seg(&cx.negotiated, &cx.options);
+        let max_seg = || sender.max_seg(&cx.negotiated, &cx.options);
         receiver.consider_window_update(cx, charge.budget(), max_seg);
     }
 

@@ -122,7 +122,7 @@ impl Connection {
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
         let is_predicted = self.has_predicted_header(segment);
         let Parts { sender, receiver, cx, .. } = self.parts();
-        receiver.choose_path(cx, segment, is_predicted, sender.memory());
+        receiver.choose_path(cx, segment, is_predicted, || sender.memory());
         // Linux does not update TS.Recent from an old ACK (tcp_ack()), except on the fast path.
         let keeps_timestamp = cx.profile.validation.accepts_unacknowledged
             && sender.is_old_ack(segment)
@@ -145,7 +145,7 @@ impl Connection {
             // Linux's fast path processes only the acknowledgment of a pure ACK.
             if segment.seq_len() > 0 || self.state() != State::Established {
                 let Parts { sender, receiver, cx, .. } = self.parts();
-                receiver.decide_ack(cx, now, segment, sender.rtt().srtt());
+                receiver.decide_ack(cx, now, segment, sender.rtt());
             }
         }
         reaction

@@ -287,7 +287,7 @@ impl Connection {
             flags = flags.with(Flags::ECE);
         }
         let Parts { sender, receiver, charge, cx, .. } = self.parts();
-        let max_seg = sender.max_seg(&cx.negotiated, &cx.options);
+        let max_seg = || sender.max_seg(&cx.negotiated, &cx.options);
         let scale = if syn { 0 } else { cx.negotiated.rcv_scale() };
         let window = receiver.window_to_advertise(cx, charge.budget(), scale, max_seg);
         let acks = flags.contains(Flags::ACK);

@@ -258,9 +258,11 @@ impl Receiver {
             self.echo_ce = false;
         }
         // The ECN mark of a duplicate segment, or of one after the FIN, is ignored.
-        let is_new = (segment.seq_len() == 0 || offset + segment.seq_len() > self.nxt())
-            && !(self.policy.is_linux() && self.starts_beyond_window(offset));
-        if is_new && cx.state().may_receive_data() && cx.negotiated.ecn() {
+        let is_new = || {
+            (segment.seq_len() == 0 || offset + segment.seq_len() > self.nxt())
+                && !(self.policy.is_linux() && self.starts_beyond_window(offset))
+        };
+        if cx.negotiated.ecn() && cx.state().may_receive_data() && is_new() {
             self.note_ecn(&cx.profile, segment);
         }
         if !segment.payload.is_empty() {

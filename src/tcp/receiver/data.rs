@@ -7,6 +7,7 @@ use airwire::time::{Duration, Instant};
 use super::linux::{AckDelay, AckState, Acks};
 use super::{AckDue, Dsack, Receiver, Storing};
 use crate::profile::{AckRules, Profile};
+use crate::rtt::RttEstimator;
 use crate::tcp::context::Context;
 use crate::tcp::statistics::Statistics;
 
@@ -128,7 +129,7 @@ impl Receiver {
         segment: &Segment<'_>,
         (offset, next): (u64, u64),
     ) -> Option<(u64, u64)> {
-        let advance = self.policy.on_in_order(cx, now, segment, (offset, next), storing.rto)?;
+        let advance = self.policy.on_in_order(cx, now, segment, (offset, next), storing.rtt)?;
         if let Some(fin) = advance.fin {
             self.buffer.drop_from(fin);
         }
@@ -238,16 +239,16 @@ impl Receiver {
         }
     }
 
-    /// Decides when the scheduled ACK is sent, after the segment has been processed. `srtt` is the sender's
-    /// smoothed round-trip time.
+    /// Decides when the scheduled ACK is sent, after the segment has been processed. `rtt` is the sender's
+    /// estimator.
     pub(in crate::tcp) fn decide_ack(
         &mut self,
         cx: &Context,
         now: Instant,
         segment: &Segment<'_>,
-        srtt: Option<Duration>,
+        rtt: &RttEstimator,
     ) {
-        if self.ack == AckDue::Now {
+        if self.ack == AckDue::Now || !self.policy.is_linux() {
             return;
         }
         let nxt = self.nxt();
@@ -257,7 +258,7 @@ impl Receiver {
             unacked: nxt - self.last_ack_sent,
             has_holes: self.has_holes(),
             sack: cx.negotiated.sack(),
-            srtt: srtt.map(Duration::as_nanos),
+            srtt: rtt.srtt().map(Duration::as_nanos),
             timer: self.delayed_ack,
         };
         // tcp_ecn_accept_cwr(): a sender that has just reduced its window may have room for one segment only.

@@ -4,10 +4,9 @@
 //! The RFCs permit this: a receiver may drop data for which it has no room, and even out-of-order data that
 //! it has reported by SACK (RFC 2018 §8). The window's right edge never moves back (RFC 9293 §3.8.6).
 
-use airwire::time::Duration;
-
 use super::Receiver;
 use crate::memory::{Budget, Charge, RESERVE};
+use crate::rtt::RttEstimator;
 use crate::tcp::statistics::Statistics;
 
 /// Values outside of the receiver that storing data changes or reads.
@@ -16,8 +15,8 @@ pub(in crate::tcp) struct Storing<'a> {
     pub(in crate::tcp) charge: &'a mut Charge,
     /// Bytes of memory that the sender uses.
     pub(in crate::tcp) sender_memory: usize,
-    /// The sender's retransmission timeout.
-    pub(in crate::tcp) rto: Duration,
+    /// The sender's estimator.
+    pub(in crate::tcp) rtt: &'a RttEstimator,
 }
 
 impl Receiver {

@@ -240,20 +240,17 @@ impl Receiver {
     }
 
     /// Chooses the path of an acceptable segment. `is_predicted` is true if its header is the expected one.
-    /// Data takes the fast path of Linux only if it fits into memory that is already reserved. `queued` is the
+    /// Data takes the fast path of Linux only if it fits into memory that is already reserved. `queued` returns the
     /// memory of unacknowledged data.
     pub(in crate::tcp) fn choose_path(
         &mut self,
         cx: &Context,
         segment: &Segment<'_>,
         is_predicted: bool,
-        queued: u64,
+        queued: impl FnOnce() -> u64,
     ) {
-        let has_text = !segment.payload.is_empty();
-        self.on_fast_path = is_predicted && (!has_text || self.policy.has_reserved(cx, segment, queued));
-        if has_text {
-            self.policy.set_queued(queued);
-        }
+        let fits = segment.payload.is_empty() || self.policy.account(cx, segment, queued);
+        self.on_fast_path = is_predicted && fits;
     }
 
     /// Returns the duplicate that the next ACK reports.

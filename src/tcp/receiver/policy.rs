@@ -5,6 +5,7 @@ use airwire::time::{Duration, Instant};
 
 use super::linux::{AckDelay, AckState, Acks, Advance, LinuxReceiver, Placed, Read, Text};
 use crate::profile::{AckRules, LinuxAcks, Profile, WindowUpdate};
+use crate::rtt::RttEstimator;
 use crate::tcp::context::Context;
 use crate::tcp::socket::{SocketOptions, State};
 
@@ -163,19 +164,22 @@ impl Policy {
         }
     }
 
-    /// Returns true if Linux has reserved enough memory for this segment. `queued` is the memory of
-    /// unacknowledged data.
-    pub(super) fn has_reserved(&self, cx: &Context, segment: &Segment<'_>, queued: u64) -> bool {
-        let options = cx.negotiated.options_len();
-        let packet = cx.negotiated.header_len() + options as usize + segment.payload.len();
-        matches!(self, Self::Linux(linux) if linux.has_reserved(packet as u32, queued))
-    }
-
-    /// Records the memory of unacknowledged data.
-    pub(super) fn set_queued(&mut self, queued: u64) {
-        if let Self::Linux(linux) = self {
-            linux.set_queued(queued);
-        }
+    /// Updates the memory of unacknowledged data, which `queued` returns, before a segment with data is processed.
+    /// Returns true if Linux has reserved enough memory for this segment.
+    #[inline]
+    pub(super) fn account(
+        &mut self,
+        cx: &Context,
+        segment: &Segment<'_>,
+        queued: impl FnOnce() -> u64,
+    ) -> bool {
+        let Self::Linux(linux) = self else { return false };
+        let packet =
+            cx.negotiated.header_len() + cx.negotiated.options_len() as usize + segment.payload.len();
+        let queued = queued();
+        let has_reserved = linux.has_reserved(packet as u32, queued);
+        linux.set_queued(queued);
+        has_reserved
     }
 
     /// Returns true if data or a FIN after a hole is in Linux's out-of-order queue.
@@ -188,21 +192,21 @@ impl Policy {
         matches!(self, Self::Linux(linux) if linux.has_early_fin())
     }
 
-    /// Processes an in-order segment at `offset`, which was stored. `next` is RCV.NXT before, `rto` the sender's
-    /// retransmission timeout. Returns how far RCV.NXT moves. `None`: the profile has other rules.
+    /// Processes an in-order segment at `offset`, which was stored. `next` is RCV.NXT before, `rtt` the sender's
+    /// estimator. Returns how far RCV.NXT moves. `None`: the profile has other rules.
     pub(super) fn on_in_order(
         &mut self,
         cx: &Context,
         now: Instant,
         segment: &Segment<'_>,
         (offset, next): (u64, u64),
-        rto: Duration,
+        rtt: &RttEstimator,
     ) -> Option<Advance> {
         let linux = self.linux()?;
         let text = text_of(cx, segment, offset);
         if text.len > 0 {
             let quick = linux_acks(&cx.profile).map_or(0, |acks| acks.quick);
-            linux.on_in_order(now, &text, rto.as_nanos(), quick);
+            linux.on_in_order(now, &text, rtt.rto().get().as_nanos(), quick);
         }
         let dsack = (offset < next).then_some((offset, next));
         // tcp_fin() sends an ACK in these states.

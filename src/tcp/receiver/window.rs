@@ -23,13 +23,13 @@ impl Receiver {
         own.unwrap_or_else(|| self.buffer.window().min(65_535) as u64)
     }
 
-    /// Returns the window of the next segment. `max_seg` is the length of a full-sized segment of ours.
+    /// Returns the window of the next segment. `max_seg` returns the length of a full-sized segment of ours.
     pub(in crate::tcp) fn window_to_advertise(
         &mut self,
         cx: &Context,
         budget: &Budget,
         scale: u8,
-        max_seg: u64,
+        max_seg: impl Fn() -> u64,
     ) -> Advertisement {
         let (next, edge) = (self.nxt(), self.adv);
         let Some(window) = self.policy.window(next, edge, !cx.state().is_synchronized()) else {
@@ -40,7 +40,13 @@ impl Receiver {
         Advertisement { field: field as u16, edge: next + window, unrounded: next + window }
     }
 
-    fn plain_window(&self, cx: &Context, budget: &Budget, scale: u8, max_seg: u64) -> Advertisement {
+    fn plain_window(
+        &self,
+        cx: &Context,
+        budget: &Budget,
+        scale: u8,
+        max_seg: impl Fn() -> u64,
+    ) -> Advertisement {
         let next = self.nxt();
         let advertised = self.unrounded.saturating_sub(next);
         let (room, limit) = self.room_to_offer(budget);
@@ -50,7 +56,7 @@ impl Receiver {
                 let mss = || u64::from(cx.negotiated.advertised_mss(&cx.profile, &cx.options));
                 room >= limit || room >= advertised + mss().min(limit / 2).max(1)
             }
-            WindowUpdate::QuarterBuffer => room >= advertised && (room >= limit / 4 || room >= max_seg),
+            WindowUpdate::QuarterBuffer => room >= advertised && (room >= limit / 4 || room >= max_seg()),
         };
         let wanted = if advances { room } else { advertised };
         let unit = 1_u64 << scale;
@@ -70,22 +76,19 @@ impl Receiver {
         }
     }
 
-    /// Sends a window update if a read has widened the window enough to justify a separate ACK. `max_seg` is
-    /// the length of a full-sized segment of ours.
-    pub(in crate::tcp) fn consider_window_update(&mut self, cx: &Context, budget: &Budget, max_seg: u64) {
+    /// Sends a window update if a read has widened the window enough to justify a separate ACK. `max_seg`
+    /// returns the length of a full-sized segment of ours.
+    pub(in crate::tcp) fn consider_window_update(
+        &mut self,
+        cx: &Context,
+        budget: &Budget,
+        max_seg: impl Fn() -> u64,
+    ) {
         let is_over = !cx.state().may_receive_data() || self.fin.is_some();
-        let readable = self.buffer.readable() as u64;
-        let read = Read {
-            // The last byte is read together with the FIN.
-            copied_seq: if readable == 0 { self.nxt() } else { self.buffer.next() - readable },
-            rcv_nxt: self.nxt(),
-            last_ack: self.last_ack_sent,
-            edge: self.adv,
-            span: self.buffer.out_of_order_span(),
-            closed: is_over,
-        };
-        if self.policy.on_read(&cx.profile, &read, self.ack == AckDue::Now) {
-            self.ack = AckDue::Now;
+        if self.policy.is_linux()
+            && self.policy.on_read(&cx.profile, &self.last_read(is_over), self.ack_is_due())
+        {
+            self.ack_now();
         }
         if self.policy.tunes_window() || is_over {
             return;
@@ -94,16 +97,32 @@ impl Receiver {
         let update = match cx.profile.acks.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
                 let advertised = self.unrounded.saturating_sub(self.nxt());
-                let offered = self.plain_window(cx, budget, scale, max_seg).unrounded - self.nxt();
-                offered > advertised && offered >= 2 * advertised
+                let offered = || self.plain_window(cx, budget, scale, &max_seg).unrounded - self.nxt();
+                let enough = (2 * advertised).max(1);
+                // The room is an upper bound, and usually too small.
+                self.room_to_offer(budget).0 >= enough && offered() >= enough
             }
             // A pending delayed ACK will announce the window.
             WindowUpdate::QuarterBuffer => {
-                self.ack != AckDue::Delayed && self.has_opened_a_quarter(scale, max_seg)
+                self.ack != AckDue::Delayed && self.has_opened_a_quarter(scale, max_seg())
             }
         };
         if update {
             self.ack = AckDue::Now;
+        }
+    }
+
+    /// Returns the state after a read by the application, as Linux needs it. `is_over` is true if no more data arrives.
+    fn last_read(&self, is_over: bool) -> Read {
+        let readable = self.buffer.readable() as u64;
+        Read {
+            // The last byte is read together with the FIN.
+            copied_seq: if readable == 0 { self.nxt() } else { self.buffer.next() - readable },
+            rcv_nxt: self.nxt(),
+            last_ack: self.last_ack_sent,
+            edge: self.adv,
+            span: self.buffer.out_of_order_span(),
+            closed: is_over,
         }
     }
 
