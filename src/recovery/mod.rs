@@ -214,6 +214,12 @@ impl Congestion {
         self.episode.state()
     }
 
+    /// Returns cwnd without the fraction of a segment.
+    pub(crate) const fn whole_segments(&self) -> f64 {
+        // Fewer instructions than `floor`, which is a function of libm on processors without SSE 4.1.
+        self.cwnd as u32 as f64
+    }
+
     /// Returns the temporary inflation of the window by duplicate ACKs, in segments (RFC 5681 §3.2 step 4).
     pub const fn inflation(&self) -> f64 {
         self.episode.inflation()

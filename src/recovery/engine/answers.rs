@@ -160,15 +160,15 @@ impl Answers {
 
     pub(super) fn each_detector(&mut self, mut each: impl FnMut(&mut dyn Detect)) {
         each(&mut *self.detect);
-        for detector in self.add_ons.iter_mut().flat_map(|add_ons| &mut add_ons.detectors) {
-            each(&mut **detector);
+        if let Some(add_ons) = &mut self.add_ons {
+            add_ons.detectors.iter_mut().for_each(|detector| each(&mut **detector));
         }
     }
 
     pub(super) fn each_attribute(&mut self, mut each: impl FnMut(&mut dyn Attribute)) {
         each(&mut *self.attribute);
-        for judge in self.add_ons.iter_mut().flat_map(|add_ons| &mut add_ons.judges) {
-            each(&mut **judge);
+        if let Some(add_ons) = &mut self.add_ons {
+            add_ons.judges.iter_mut().for_each(|judge| each(&mut **judge));
         }
     }
 

@@ -4,20 +4,28 @@ use super::*;
 use crate::flight::Sent;
 
 impl Recovery {
-    /// Returns the start of the segment to retransmit now, and why it is sent. `None` if there is none, or no
-    /// room.
+    /// Returns false if [`Self::next_resend`] finds no segment.
     // Called before every transmission. Nearly always there is nothing to retransmit, which this inlined part
     // detects without asking the repair.
     #[inline]
-    pub(crate) fn next_resend(&mut self, path: &mut Path<'_>) -> Option<(u64, TransmissionKind)> {
-        if self.sends_no_old_data(path) { None } else { self.event(path).choose_resend() }
+    pub(crate) fn may_resend(&self, flight: &Flight) -> bool {
+        let in_recovery = self.cc.state() == RecoveryState::Recovery;
+        self.pending.is_some() || in_recovery || flight.has_old_to_send()
     }
 
-    /// Returns whether there is certainly nothing to retransmit.
+    /// Returns the start of the segment to retransmit now, and why it is sent. `None` if there is none, or no
+    /// room.
+    pub(crate) fn next_resend(&mut self, path: &mut Path<'_>) -> Option<(u64, TransmissionKind)> {
+        if !self.may_resend(path.flight) {
+            return None;
+        }
+        self.event(path).choose_resend()
+    }
+
+    /// Returns false if [`Self::next_resend_without_new_data`] finds no segment.
     #[inline]
-    pub(crate) fn sends_no_old_data(&self, path: &Path<'_>) -> bool {
-        let in_recovery = self.cc.state() == RecoveryState::Recovery;
-        self.pending.is_none() && !in_recovery && !path.flight.has_old_to_send()
+    pub(crate) fn may_resend_without_new_data(&self) -> bool {
+        self.is_probing() || self.timeout_is_undecided() || self.cc.state() == RecoveryState::Recovery
     }
 
     /// Returns the segment to retransmit when no new data can be sent (RFC 6675 NextSeg rules 3 and 4).
@@ -89,7 +97,7 @@ impl Recovery {
         let room = match self.profile.recovery.accounting {
             Accounting::Bytes => (self.cc.cwnd + extra) * path.smss as f64 + 0.5 - in_flight.bytes as f64,
             Accounting::Segments => {
-                (self.cc.cwnd.floor() + extra - in_flight.segments as f64) * path.smss as f64
+                (self.cc.whole_segments() + extra - in_flight.segments as f64) * path.smss as f64
             }
         };
         room.max(0.0) as u64
@@ -190,7 +198,7 @@ impl Recovery {
             Accounting::Bytes => {
                 (in_flight.bytes + len) as f64 <= (self.cc.cwnd + extra) * path.smss as f64 + 0.5
             }
-            Accounting::Segments => (in_flight.segments + 1) as f64 <= self.cc.cwnd.floor() + extra,
+            Accounting::Segments => (in_flight.segments + 1) as f64 <= self.cc.whole_segments() + extra,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Output: `poll_packet` decides which segment is sent next, and `emit` and `emit_reset` write it.
 
+use std::iter::once;
+
 use airwire::options::{Layout, Options, Timestamps};
 use airwire::piece::{Payload, Piece};
 use airwire::segment::{self, Ecn, Flags, Header, Segment};
@@ -45,10 +47,11 @@ impl Out<'_> {
             Self::Abbreviated(packet) => {
                 segment::emit_headers(packet, header, write_options, len);
                 match text.next() {
+                    None => {}
                     Some(Payload::Known(known)) if known.len() == len && len >= Known::MIN_ABBREVIATED => {
                         segment::abbreviate(packet, known);
                     }
-                    first => first.into_iter().chain(text).for_each(|text| text.copy_to(packet)),
+                    Some(first) => once(first).chain(text).for_each(|text| text.copy_to(packet)),
                 }
             }
             Self::Piece { piece, .. } if piece.is_empty() => piece.begin(header, options, layout, len, text),

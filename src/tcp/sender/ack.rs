@@ -537,7 +537,7 @@ fn offered_window(negotiated: &Negotiated, segment: &Segment<'_>) -> u64 {
 fn is_bare(segment: &Segment<'_>) -> bool {
     let options = &segment.options;
     !segment.flags.contains(Flags::ECE)
-        && options.sack.as_slice().is_empty()
+        && options.sack.is_empty()
         && options.loss_report.is_none()
         && options.reordered.is_none()
 }

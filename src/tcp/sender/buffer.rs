@@ -264,8 +264,13 @@ impl SendBuffer {
         if offset >= self.end {
             return self.chunks.len();
         }
-        // Large buffers consist of chunks of equal size, so the expected position is checked first.
-        let first = self.chunks.front().map_or(self.start, |first| first.start);
+        // The known stream is one chunk. Large buffers consist of chunks of equal size, so the expected position is
+        // checked first.
+        let first = match self.chunks.front() {
+            Some(first) if offset < first.end() => return 0,
+            Some(first) => first.start,
+            None => self.start,
+        };
         let guess = ((offset - first) * self.chunks.len() as u64 / (self.end - first)) as usize;
         match self.chunks.get(guess) {
             Some(chunk) if chunk.start <= offset && offset < chunk.end() => guess,

@@ -60,7 +60,7 @@ impl Sender {
         let choice = self.choose_data(cx, statistics, now, (may_send, reports_blocks));
         self.keeps_sack_len = choice.is_some_and(|choice| choice.kind == TransmissionKind::New)
             && cx.profile.sending.sack_on_data;
-        if choice.is_none() {
+        if choice.is_none() && self.recovery.has_new_usage() {
             let (recovery, mut path) = self.recovery_and_path(now);
             recovery.on_burst_sent(&mut path);
         }
@@ -92,7 +92,7 @@ impl Sender {
         if let Some(choice) = self.choose_new(cx, statistics, now, reports_blocks) {
             return Some(choice);
         }
-        if self.flight.is_empty() {
+        if self.flight.is_empty() || !self.recovery.may_resend_without_new_data() {
             return None;
         }
         let (recovery, mut path) = self.recovery_and_path(now);
@@ -101,7 +101,7 @@ impl Sender {
     }
 
     fn choose_retransmission(&mut self, cx: &Context, now: Instant) -> Option<Choice> {
-        if self.flight.is_empty() {
+        if self.flight.is_empty() || !self.recovery.may_resend(&self.flight) {
             return None;
         }
         let (recovery, mut path) = self.recovery_and_path(now);
@@ -422,7 +422,7 @@ impl Sender {
                 break;
             }
             let (recovery, path) = self.recovery_and_path(now);
-            if !recovery.sends_no_old_data(&path) || !recovery.may_send_new(&path, len) {
+            if recovery.may_resend(path.flight) || !recovery.may_send_new(&path, len) {
                 break;
             }
             self.on_sent(cx, statistics, now, &Choice { start, end, ..*first }, end);

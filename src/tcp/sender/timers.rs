@@ -245,8 +245,12 @@ impl Sender {
     }
 
     /// Returns when TCP_USER_TIMEOUT expires, unless something is acknowledged before.
+    #[inline]
     pub(in crate::tcp) fn user_deadline(&self, cx: &Context) -> Option<Instant> {
-        let limit = cx.options.patience.as_ref()?.user_timeout?;
+        self.deadline_after(cx, cx.options.patience.as_ref()?.user_timeout?)
+    }
+
+    fn deadline_after(&self, cx: &Context, limit: Duration) -> Option<Instant> {
         let unanswered = self.unanswered_period().map(|period| period.since);
         let from_first = cx.profile.timers.user_timeout_from == UserTimeoutFrom::Transmission;
         let since = match self.oldest_sent(cx) {
