@@ -26,7 +26,7 @@ use airtcp::host::Host;
 use airtcp::recovery::confusion::Confusion;
 use airtcp::recovery::{Decision, Truth};
 use airtcp::tcp::{Connection, SocketOptions};
-use airwire::time::{Duration, Instant};
+use airwire::time::{Duration, Instant, earlier};
 pub use error::WorldError;
 pub use flow::{Flow, FlowResult, Length, StreamError};
 use flow::{FlowState, ReadBuffer, Role};
@@ -238,13 +238,13 @@ impl World {
         if !self.arrivals.is_empty() {
             return Some(self.now);
         }
-        self.path.next_deadline().into_iter().chain(self.next_host_event()).min()
+        earlier(self.path.next_deadline(), self.next_host_event())
     }
 
     /// Returns the time of the next timer or start of a flow.
     fn next_host_event(&self) -> Option<Instant> {
         let start = self.starts.last().map(|(at, _)| *at);
-        self.hosts.iter().filter_map(|host| host.deadline).chain(start).min()
+        self.hosts.iter().map(|host| host.deadline).fold(start, earlier)
     }
 
     /// Handles everything up to the next event at a host, such as the arrival of a packet. After
@@ -282,7 +282,13 @@ impl World {
         let reached_bound =
             self.arrivals.is_empty() && self.path.next_deadline().is_none_or(|next| next > bound);
         match if reached_bound { hosts } else { advanced } {
-            Some(at) => self.advance_clock(at).map(|()| true),
+            Some(at) => {
+                self.advance_clock(at);
+                if hosts.is_some_and(|due| due <= self.now) {
+                    self.run_timers()?;
+                }
+                Ok(true)
+            }
             None => {
                 self.process_records();
                 self.path.catch_up(until);
@@ -395,14 +401,17 @@ impl World {
         self.arrive(packet)
     }
 
-    /// Moves the clock to `at`, which the path has already reached, and runs the hosts' timers and
-    /// the starts of flows that are due.
-    fn advance_clock(&mut self, at: Instant) -> Result<(), WorldError> {
+    /// Moves the clock to `at`, which the path has already reached.
+    fn advance_clock(&mut self, at: Instant) {
         if at > self.now {
             self.now = at;
             self.arrived_now = 0;
         }
         self.process_records();
+    }
+
+    /// Runs the hosts' timers and the starts of flows that are due.
+    fn run_timers(&mut self) -> Result<(), WorldError> {
         for index in 0..self.hosts.len() {
             let SimHost { host, deadline, .. } = &mut self.hosts[index];
             if deadline.is_some_and(|deadline| deadline <= self.now) {
@@ -472,9 +481,34 @@ impl World {
 
     /// Passes all packets that a host has to send to the path.
     fn send_from(&mut self, index: usize) {
+        match self.abbreviates {
+            true => self.send_abbreviated_from(index),
+            false => self.send_complete_from(index),
+        }
+    }
+
+    /// Passes abbreviated packets to the path. Nothing observes them.
+    fn send_abbreviated_from(&mut self, index: usize) {
+        let Self { now, path, hosts, arrivals, spare, .. } = self;
+        let SimHost { host, port, deadline, .. } = &mut hosts[index];
+        let mut packet = spare.pop().unwrap_or_default();
+        while host.poll_abbreviated_packet(*now, &mut packet) {
+            if path.next_deadline().is_some_and(|deadline| deadline <= *now) {
+                catch_up(path, *now, |_, _, packet| arrivals.push_back(packet));
+            }
+            let sent = std::mem::replace(&mut packet, spare.pop().unwrap_or_default());
+            path.handle_abbreviated_packet(*now, *port, sent);
+            drain(path, *now, |_, _, packet| arrivals.push_back(packet));
+        }
+        spare.push(packet);
+        *deadline = host.next_deadline();
+    }
+
+    /// Passes complete packets to the path, and shows them to all observers.
+    fn send_complete_from(&mut self, index: usize) {
         let port = self.hosts[index].port;
         let mut packet = self.spare.pop().unwrap_or_default();
-        while self.poll_packet(index, &mut packet) {
+        while self.hosts[index].host.poll_packet(self.now, &mut packet) {
             self.advance_path();
             self.report_events(index);
             if let Some(listener) = &mut self.listener {
@@ -494,10 +528,7 @@ impl World {
             }
             let next = self.spare.pop().unwrap_or_default();
             let sent = std::mem::replace(&mut packet, next);
-            match self.abbreviates {
-                true => self.path.handle_abbreviated_packet(self.now, port, sent),
-                false => self.path.handle_packet(self.now, port, sent),
-            }
+            self.path.handle_packet(self.now, port, sent);
             drain(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
             if let Some(watcher) = &mut self.watcher {
                 watcher.entered(&mut self.path);
@@ -508,14 +539,6 @@ impl World {
         self.report_events(index);
         let SimHost { host, deadline, .. } = &mut self.hosts[index];
         *deadline = host.next_deadline();
-    }
-
-    fn poll_packet(&mut self, index: usize, packet: &mut Vec<u8>) -> bool {
-        let host = &mut self.hosts[index].host;
-        match self.abbreviates {
-            true => host.poll_abbreviated_packet(self.now, packet),
-            false => host.poll_packet(self.now, packet),
-        }
     }
 
     /// Passes a host's new events to the listener.
@@ -530,32 +553,41 @@ impl World {
     fn arrive(&mut self, packet: Vec<u8>) -> Result<(), WorldError> {
         // Other packets are background traffic.
         let Some(Destination { flow, to }) = Destination::of(&packet, &self.flows) else { return Ok(()) };
-        let now = self.now;
+        if self.abbreviates {
+            let host = &mut self.hosts[self.flows[flow].hosts[to as usize]].host;
+            host.handle_abbreviated_packet(self.now, &packet);
+        } else {
+            self.receive_complete(flow, to, &packet);
+        }
         let state = &mut self.flows[flow];
-        let SimHost { host, port, .. } = &mut self.hosts[state.hosts[to as usize]];
-        if let Some(tap) = &mut self.taps[port.0] {
-            tap.packet(now, &packet);
-        }
-        if let Some(listener) = &mut self.listener {
-            listener.packet_received(now, *port, &packet);
-        }
-        let sender = state.sender_connection().filter(|_| to == Role::Sender);
-        let dupacks = |host: &Host| Some(host.connection(sender?)?.recovery().counters().dupacks);
-        let before = dupacks(host);
-        match self.abbreviates {
-            true => host.handle_abbreviated_packet(now, &packet),
-            false => host.handle_packet(now, &packet),
-        }
-        if let (Some(watcher), Watch::Packets, Some(before)) = (&mut self.watcher, state.flow.watch, before) {
-            let duplicate = dupacks(host).is_some_and(|after| after > before);
-            watcher.acknowledged(now, flow, &packet, duplicate);
-        }
         // A connection that can be accepted now was established by this packet.
         if state.connections[Role::Receiver as usize].is_none() && to == Role::Receiver {
+            let host = &mut self.hosts[state.hosts[to as usize]].host;
             state.connections[to as usize] = host.accept(state.listener);
         }
         self.spare.push(packet);
         self.run_app(flow, to)
+    }
+
+    /// Passes a complete packet to its host, and shows it to all observers.
+    fn receive_complete(&mut self, flow: usize, to: Role, packet: &[u8]) {
+        let now = self.now;
+        let state = &self.flows[flow];
+        let SimHost { host, port, .. } = &mut self.hosts[state.hosts[to as usize]];
+        if let Some(tap) = &mut self.taps[port.0] {
+            tap.packet(now, packet);
+        }
+        if let Some(listener) = &mut self.listener {
+            listener.packet_received(now, *port, packet);
+        }
+        let sender = state.sender_connection().filter(|_| to == Role::Sender);
+        let dupacks = |host: &Host| Some(host.connection(sender?)?.recovery().counters().dupacks);
+        let before = dupacks(host);
+        host.handle_packet(now, packet);
+        if let (Some(watcher), Watch::Packets, Some(before)) = (&mut self.watcher, state.flow.watch, before) {
+            let duplicate = dupacks(host).is_some_and(|after| after > before);
+            watcher.acknowledged(now, flow, packet, duplicate);
+        }
     }
 
     /// Runs the application at one end, and sends the packets that this causes.
