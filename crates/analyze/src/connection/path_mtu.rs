@@ -69,16 +69,22 @@ impl PathMtu {
         }
         let suspect = self.details.as_mut().and_then(|details| details.suspect.as_mut());
         match suspect {
-            None if len > self.longest_acked => {
-                let suspect = Suspect { start, len, times: 2, frame, split: false, peer_responded: false };
-                self.details.get_or_insert_default().suspect = Some(suspect);
-                // From now on, `suspect` tracks its arrival.
-                self.len = 0;
+            None if len > self.longest_acked => self.suspect(start, len, frame),
+            // A tail probe of the last segment precedes the retransmission of the first one by timeout.
+            Some(suspect) if start < suspect.start && suspect.times == 2 && len >= suspect.len => {
+                self.suspect(start, len, frame);
             }
             Some(suspect) if start == suspect.start && len >= suspect.len => suspect.times += 1,
             Some(suspect) if (suspect.start..suspect.end()).contains(&start) => suspect.split = true,
             _ => {}
         }
+    }
+
+    fn suspect(&mut self, start: u64, len: u16, frame: u64) {
+        let suspect = Suspect { start, len, times: 2, frame, split: false, peer_responded: false };
+        self.details.get_or_insert_default().suspect = Some(suspect);
+        // From now on, `suspect` tracks its arrival.
+        self.len = 0;
     }
 
     /// Records that the receiver acknowledges everything before `una`.

@@ -105,7 +105,9 @@ impl DirectionAnalysis {
         let has_new_sacks = self.process_sacks(context, packet, ack, una);
         let duplicate = self.is_duplicate(packet, ack, una);
         self.update_window(packet, ack);
-        if let Some(anomalies) = self.anomalies.get_mut() {
+        // A FIN shows that the other end is there, but not that data arrives.
+        let is_answer = ack > una || !packet.flags.contains(Flags::FIN);
+        if let Some(anomalies) = self.anomalies.get_mut().filter(|_| is_answer) {
             anomalies.outages.heard(context.at, packet.number);
         }
         let mut period_end = PeriodEnd::Other;

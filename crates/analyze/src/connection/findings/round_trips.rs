@@ -92,6 +92,9 @@ pub struct RoundTripFindings {
     /// The lower quartile of the queueing delay with which episodes began.
     #[serde(skip)]
     pub loss_delay_quartile_seconds: Option<f64>,
+    /// The relative standard deviation of the data between two loss episodes.
+    #[serde(skip)]
+    pub loss_interval_deviation: Option<f64>,
     /// The token bucket that explains the losses. `None` if none does.
     pub token_bucket: Option<TokenBucketFindings>,
     /// The rate at which packets passed between lost segments in close succession.

@@ -291,3 +291,63 @@ fn timeouts_after_which_the_flight_is_lost_are_an_outage() {
     let spurious = findings.directions[0].retransmissions.spurious.timeouts;
     assert_eq!((findings.verdict.cause, spurious), (Cause::Outage, 3), "{}", findings.verdict.sentence);
 }
+
+#[test]
+fn fin_of_the_receiver_is_not_an_answer_to_lost_data() {
+    let mut d = Diagram::new();
+    for round in 0..20 {
+        let (at, first) = (0.1 * round as f64, 1 + 4000 * round);
+        d.burst(at, first..first + 4000);
+        d.ack(at + 0.1, first + 4000);
+    }
+    d.burst(2.0, 80_001..84_001);
+    for at in [2.4, 3.2, 4.8, 8.0] {
+        d.data(at, 80_001..81_001);
+    }
+    d.ack(9.0, 80_001).flags = Flags::FIN.with(Flags::ACK);
+    let verdict = d.ended().findings.verdict;
+    assert_eq!(verdict.cause, Cause::PathDeath, "{}", verdict.sentence);
+}
+
+#[test]
+fn tail_probe_before_timeouts_does_not_hide_a_black_hole() {
+    let mut d = Diagram::new();
+    d.packet(0.0, 1, 1, 1, 100);
+    d.burst(0.0, 1..10_001);
+    d.data(0.2, 9001..10_001);
+    for at in [0.4, 0.8, 1.6, 3.2] {
+        d.data(at, 1..1001);
+    }
+    let verdict = d.ended().findings.verdict;
+    assert_eq!(verdict.cause, Cause::PathMtuBlackHole, "{}", verdict.sentence);
+}
+
+#[test]
+fn wait_for_a_nearly_closed_window_is_not_a_pause_of_the_application() {
+    let pauses = |window: u16| {
+        let mut d = Diagram::new();
+        for round in 0..20 {
+            let (at, first) = (0.7 * round as f64, 1 + 4000 * round);
+            d.burst(at, first..first + 4000);
+            d.ack(at + 0.1, first + 4000).window = window;
+        }
+        let [a, _] = d.ended().findings.directions;
+        a.round_trips.unwrap().pauses
+    };
+    assert_eq!((pauses(60_000) > 10, pauses(500)), (true, 0));
+}
+
+#[test]
+fn unknown_round_trip_at_the_receiver_is_not_a_pause_of_the_application() {
+    let pauses = |round_trip: f64| {
+        let mut d = Diagram::cut();
+        for round in 0..20 {
+            let (at, first) = (round_trip * round as f64, 1 + 4000 * round);
+            d.burst(at, first..first + 4000);
+            d.ack(at, first + 4000);
+        }
+        let [a, _] = d.ended().findings.directions;
+        a.round_trips.unwrap().pauses
+    };
+    assert_eq!((pauses(0.3), pauses(1.5) > 10), (0, true));
+}

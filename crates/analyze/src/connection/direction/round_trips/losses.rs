@@ -8,6 +8,9 @@ use crate::connection::findings::LossCounts;
 /// Maximum number of remembered drops. When there are more, every second one is forgotten.
 const POINTS: usize = 128;
 
+/// Minimum number of episodes whose similarities are not a coincidence.
+const MIN_EPISODES: usize = 3;
+
 /// Number of remembered episodes.
 const EPISODES: usize = 32;
 
@@ -22,9 +25,10 @@ struct LostSegment {
     passed: u64,
 }
 
-/// An episode: the queueing delay at its beginning in nanoseconds, and its losses.
+/// An episode: the offset of its first lost byte, the queueing delay at its beginning in nanoseconds, and its losses.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
+    start: u64,
     delay: i64,
     segments: u32,
     runs: u32,
@@ -91,7 +95,7 @@ impl LossEpisodes {
             self.episodes = self.episodes.saturating_add(1);
             self.with_queue += u32::from(queue.is_long);
             if self.first.len() < EPISODES {
-                self.first.push(Episode { delay: queue.delay, segments: 0, runs: 0 });
+                self.first.push(Episode { start: range.start, delay: queue.delay, segments: 0, runs: 0 });
             }
             (self.lost, self.recover) = (0, max);
             self.newest = 0;
@@ -132,6 +136,14 @@ impl LossEpisodes {
         self.drops.push(segment);
     }
 
+    /// Records that data between two offsets has not arrived in order. If the last data before a retransmission was lost,
+    /// the sender had sent it before it detected the loss.
+    pub(super) fn missing(&mut self, from: u64, to: u64) {
+        if self.recover == from {
+            self.recover = to;
+        }
+    }
+
     /// Returns the rate in bytes per second at which packets passed between drops in close succession. The bucket
     /// of a policer is empty then, so this rate is the rate of the tokens.
     pub(super) fn rate_between_drops(&self) -> Option<f64> {
@@ -143,7 +155,6 @@ impl LossEpisodes {
     /// Returns the queueing delay in nanoseconds at which most episodes begin, if it is at least `least`. A queue
     /// drops packets when it is full, always with the same delay. Random losses occur at any length of the queue.
     pub(super) fn queue(&self, least: i64) -> Option<i64> {
-        const MIN_EPISODES: usize = 3;
         if self.first.len() < MIN_EPISODES {
             return None;
         }
@@ -159,8 +170,11 @@ impl LossEpisodes {
         let is_full = |episode: &&Episode| longest >= least && episode.delay * 4 >= longest * 3;
         let is_short = |episode: &&Episode| longest >= least && episode.delay * 2 < longest;
         let (mut losses, mut full) = (LossCounts::default(), LossCounts::default());
-        for episode in &self.first {
-            let counts = if is_full(&episode) { &mut full } else { &mut losses };
+        for (index, episode) in self.first.iter().enumerate() {
+            // Slow start ends with more losses than later episodes, also in a short queue.
+            let ends_slow_start =
+                index == 0 && episode.segments == self.largest && self.first.len() > MIN_EPISODES;
+            let counts = if is_full(&episode) || ends_slow_start { &mut full } else { &mut losses };
             counts.episodes += 1;
             counts.segments += u64::from(episode.segments);
             counts.runs += u64::from(episode.runs);
@@ -181,6 +195,23 @@ impl LossEpisodes {
         let mut delays: Vec<_> = self.first.iter().map(|episode| episode.delay).collect();
         delays.sort_unstable();
         delays.get(delays.len() * quarters / 4).copied()
+    }
+
+    /// Returns the standard deviation of the number of bytes from one episode to the next, relative to their mean. Episodes
+    /// of random losses have a deviation of about 1. The first interval does not count, because slow start ends in it.
+    pub(super) fn deviation_of_intervals(&self) -> Option<f64> {
+        const MIN_INTERVALS: usize = 6;
+        let starts = self.first.get(1..)?;
+        let intervals: Vec<_> =
+            starts.windows(2).map(|pair| pair[1].start.saturating_sub(pair[0].start) as f64).collect();
+        if intervals.len() < MIN_INTERVALS {
+            return None;
+        }
+        let count = intervals.len() as f64;
+        let mean = intervals.iter().sum::<f64>() / count;
+        let variance =
+            intervals.iter().map(|interval| (interval - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        Some(variance.sqrt() / mean.max(1.0))
     }
 
     pub(super) fn heap(&self) -> usize {
@@ -306,5 +337,55 @@ mod tests {
             });
             assert_eq!(losses.token_bucket(0, RTT), None, "seed {seed}: {losses:?}");
         }
+    }
+
+    /// Returns episodes with a single loss, with this number of bytes between them.
+    fn with_intervals(intervals: &[u64]) -> LossEpisodes {
+        let mut losses = LossEpisodes::default();
+        let mut offset = 0;
+        for interval in intervals {
+            losses.lost(0, &(offset..offset + 1), 0, offset + 1, QueueAtLoss::default());
+            offset += interval;
+        }
+        losses
+    }
+
+    #[test]
+    fn intervals_between_episodes_deviate_if_losses_are_random() {
+        let regular = with_intervals(&[9000, 1000, 1100, 900, 1000, 1000, 1050, 1000, 1000]);
+        assert!(regular.deviation_of_intervals().unwrap() < 0.1);
+        let random = with_intervals(&[9000, 100, 3000, 600, 200, 1700, 50, 900, 1000]);
+        assert!(random.deviation_of_intervals().unwrap() > 0.8);
+        assert_eq!(with_intervals(&[1000; 7]).deviation_of_intervals(), None);
+    }
+
+    #[test]
+    fn missing_data_after_loss_belongs_to_its_episode() {
+        let episodes = |is_missing: bool| {
+            let mut losses = LossEpisodes::default();
+            losses.lost(0, &(10..20), 0, 30, QueueAtLoss::default());
+            if is_missing {
+                losses.missing(30, 40);
+            }
+            losses.lost(0, &(30..40), 0, 60, QueueAtLoss::default());
+            losses.episodes
+        };
+        assert_eq!((episodes(false), episodes(true)), (2, 1));
+    }
+
+    #[test]
+    fn largest_episode_at_begin_is_the_end_of_slow_start() {
+        let mut losses = LossEpisodes::default();
+        let mut offset = 0;
+        for segments in [20, 2, 1, 2, 1] {
+            let end = offset + 2 * segments;
+            for number in 0..segments {
+                let start = offset + 2 * number;
+                losses.lost(0, &(start..start + 1), 0, end, QueueAtLoss::default());
+            }
+            offset = end + 10;
+        }
+        let counts = losses.without_full_queue(1);
+        assert_eq!((counts.episodes, counts.segments), (4, 6));
     }
 }

@@ -35,6 +35,8 @@ const MAX_TICK: i64 = 1_000_000;
 const PROMPT: i64 = 3_000_000;
 /// Nanoseconds without data after which the next packet needs an explanation.
 const MIN_GAP: i64 = 3_000_000;
+/// Minimum pause in nanoseconds that is longer than any round trip, if the round trip is unknown.
+const MIN_UNKNOWN_PAUSE: i64 = 1_000_000_000;
 /// Minimum pause in nanoseconds before a restart of slow start (RFC 5681 §4.1). Linux's minimum timeout is
 /// 200 ms.
 const MIN_RESTART_PAUSE: i64 = 200_000_000;
@@ -526,6 +528,7 @@ impl RoundTrips {
             loss_queue_seconds: self.losses.queue(shortest_queue(base_rtt)).map(seconds),
             loss_delay_median_seconds: self.losses.delay_quantile(2).map(seconds),
             loss_delay_quartile_seconds: self.losses.delay_quantile(1).map(seconds),
+            loss_interval_deviation: self.losses.deviation_of_intervals(),
             token_bucket: bucket.map(|bucket| TokenBucketFindings {
                 rate_bit_per_s: bucket.rate * 8.0,
                 burst_bytes: bucket.burst,

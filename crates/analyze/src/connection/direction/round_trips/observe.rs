@@ -7,7 +7,8 @@ use airwire::segment::{Ecn, Flags};
 
 use super::ack_history::AckState;
 use super::{
-    MIN_GAP, MIN_LAG, MIN_PACKETS, MIN_RESTART_PAUSE, PROMPT, Round, RoundTrips, Sent, shortest_queue,
+    MIN_GAP, MIN_LAG, MIN_PACKETS, MIN_RESTART_PAUSE, MIN_UNKNOWN_PAUSE, PROMPT, Round, RoundTrips, Sent,
+    shortest_queue,
 };
 use crate::connection::direction::flight::Segment;
 use crate::connection::direction::receiver_window::Scale;
@@ -62,7 +63,11 @@ impl DirectionAnalysis {
         if cut_off {
             self.anomalies.get_or_default().outages.add(at, silence, packet.number);
         }
-        if sent.is_new && round_trips.is_pause(context, packet, &known, sent, in_recovery, cut_off) {
+        let is_full = known.edge.is_some_and(|edge| edge.saturating_sub(sent.sent_before) < segment.into());
+        let may_be_network =
+            context.round_trip.is_none() && base_rtt < MIN_LAG && silence < MIN_UNKNOWN_PAUSE;
+        let is_explained = cut_off || is_full || may_be_network;
+        if sent.is_new && round_trips.is_pause(context, packet, &known, sent, in_recovery, is_explained) {
             // The round ended when everything was acknowledged, and the next one begins now.
             let ended = at.min(known.at + context.sender_reply_delay).max(round_trips.round.began);
             round_trips.end_round(ended, sent.sent_before, base_rtt, share, segment);
@@ -265,6 +270,7 @@ impl RoundTrips {
             let known = self.known_behind_queue(context, packet, delay);
             if sent.range.start > sent.sent_before {
                 self.windows.missing(sent.sent_before, sent.range.start);
+                self.losses.missing(sent.sent_before, sent.range.start);
             }
             (acks, acked_at) =
                 (known.acks.saturating_sub(self.known.acks), known.at + context.sender_reply_delay + delay);
@@ -342,7 +348,7 @@ impl RoundTrips {
     }
 
     /// Accounts for the time before this packet with new data. Returns whether, in this time, all data was
-    /// acknowledged and the sender had nothing to send.
+    /// acknowledged and the sender had nothing to send. `is_explained` means that a pause has another reason.
     fn is_pause(
         &mut self,
         context: &PacketContext,
@@ -350,7 +356,7 @@ impl RoundTrips {
         known: &AckState,
         sent: &Sent,
         in_recovery: bool,
-        cut_off: bool,
+        is_explained: bool,
     ) -> bool {
         let at = context.at;
         let since_ack = at - known.at - context.sender_reply_delay;
@@ -374,7 +380,7 @@ impl RoundTrips {
             return false;
         }
         if known.una >= sent.sent_before {
-            if cut_off {
+            if is_explained {
                 return true;
             }
             self.idle.add(since_ack);
