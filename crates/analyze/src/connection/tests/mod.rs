@@ -7,6 +7,7 @@ mod presets;
 mod sender_and_receiver;
 mod sender_counters;
 mod unusual_connections;
+mod verdict_thresholds;
 mod verdicts;
 
 use std::net::SocketAddr;

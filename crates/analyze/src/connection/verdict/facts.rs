@@ -1,11 +1,12 @@
 //! The facts about the direction that a verdict is about.
 
+use super::{MIN_REQUESTS, ONE_FLIGHT};
 use crate::connection::findings::{
     Cause, Close, ConnectionFindings, DirectionFindings, RoundTripFindings, RttOf, TurnFindings,
 };
 
 /// Seconds. A shorter delay above the minimum round trip is jitter.
-const JITTER: f64 = 0.004;
+pub(super) const JITTER: f64 = 0.004;
 /// Seconds without data after which a sender that has more data counts as cut off.
 const MIN_SILENCE: f64 = 1.0;
 /// Minimum queueing delay, as a share of the minimum round trip, of a queue that explains the rate. A larger
@@ -17,6 +18,8 @@ const STEADY_WINDOW: f64 = 2.5;
 /// Data waits in the receiver's buffer if its largest window exceeds the mean of the limiting windows by this
 /// factor: the receiver has offered more space before.
 const FULL_BUFFER: f64 = 1.3;
+/// The largest window scale (RFC 7323 §2.3).
+const MAX_SCALE: u32 = 14;
 /// The largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: u64 = 65_535;
 /// Minimum goodput of a full link, as a share of the bottleneck's rate. Packet headers take 4 %, and the
@@ -24,6 +27,11 @@ const UNSCALED: u64 = 65_535;
 pub(super) const FULL: f64 = 0.8;
 /// Minimum goodput of a link that is not mostly idle, as a share of the bottleneck's rate.
 const BUSY: f64 = 0.4;
+/// Maximum delay, in seconds, of the ACKs of a receiver at the capture point.
+const UNKNOWN_ROUND_TRIP: f64 = 0.001;
+/// A queueing delay of less than this share of the minimum round trip, or of this number of seconds, is jitter.
+const NO_QUEUE: f64 = 0.05;
+const MIN_QUEUE: f64 = 0.001;
 /// Minimum number of round trips with a constant flight. A congestion window that nothing limits grows in
 /// every round trip.
 const MIN_CONSTANT: u64 = 15;
@@ -155,11 +163,48 @@ impl<'a> Facts<'a> {
         self.rounds.and_then(|rounds| rounds.queueing_delay.median_seconds).unwrap_or(0.0)
     }
 
+    /// Returns whether the capture shows the round trip. Without the handshake and timestamps, it does not at the receiver.
+    pub(super) fn knows_round_trip(&self) -> bool {
+        let [a, b] = self.findings.answers_after_seconds;
+        a.is_some() && b.is_some() || self.round_trip >= UNKNOWN_ROUND_TRIP
+    }
+
+    /// Returns whether the capture shows the queueing delay. At the receiver, this needs timestamps.
+    pub(super) fn knows_queue(&self) -> bool {
+        self.rounds.is_some_and(|rounds| rounds.queueing_delay.median_seconds.is_some())
+    }
+
     /// Returns whether a queue explains the rate of the transfer. A delay on a mostly idle link has other reasons,
-    /// such as delayed ACKs.
+    /// such as delayed ACKs. Without an estimate of the link's rate, the ends may also cause the delay.
     pub(super) fn is_queueing(&self) -> bool {
+        let is_by_ends = self.is_exchange()
+            || self.rounds.is_some_and(|rounds| self.share(rounds.window_limited_seconds) >= HELD_BACK);
         self.queue() >= JITTER + QUEUEING * self.round_trip
-            && self.utilization().is_none_or(|share| share >= BUSY)
+            && self.utilization().map_or(!is_by_ends, |share| share >= BUSY)
+    }
+
+    /// Returns whether the queue is known to be empty nearly all the time. A sender that paces its packets can then look
+    /// like a full link.
+    pub(super) fn never_queues(&self) -> bool {
+        let delay = self.rounds.and_then(|rounds| rounds.queueing_delay.p90_seconds);
+        delay.is_some_and(|delay| delay < JITTER.min(NO_QUEUE * self.round_trip).max(MIN_QUEUE))
+    }
+
+    /// Returns whether packets hardly ever follow each other faster than on average, as on a full link.
+    pub(super) fn is_evenly_spaced(&self) -> bool {
+        let high = self.rounds.and_then(|rounds| rounds.bottleneck_high_bit_per_s);
+        high.is_some_and(|rate| self.data.throughput_bit_per_s >= FULL * rate)
+    }
+
+    /// Returns whether the link is busy for a considerable part of the time.
+    pub(super) fn is_busy(&self) -> bool {
+        self.utilization().is_some_and(|share| share >= BUSY)
+    }
+
+    /// Returns whether the ends exchange short requests and answers.
+    pub(super) fn is_exchange(&self) -> bool {
+        let requests = self.turns[0].count.min(self.turns[1].count);
+        requests >= MIN_REQUESTS && self.data.data_packets <= ONE_FLIGHT * requests
     }
 
     /// Returns the goodput as a share of the bottleneck's rate.
@@ -191,6 +236,16 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// Returns whether the window of a capture without the SYNs, with some scale, equals the constant flight.
+    pub(super) fn is_scaled_window(&self, flight: f64) -> bool {
+        const TOLERANCE: f64 = 0.03;
+        let window = &self.data.window;
+        let (min, max) = (window.min_receiver_window_bytes.unwrap_or(0), window.max_receiver_window_bytes);
+        min * 10 >= max * 9
+            && max > 0
+            && (0..=MAX_SCALE).any(|scale| (flight / (max << scale) as f64 - 1.0).abs() <= TOLERANCE)
+    }
+
     /// Returns whether the sender fills its flight only after most of the last one was acknowledged, for a
     /// considerable share of the time, and so leaves the link idle.
     pub(super) fn refills_flight(&self) -> bool {
@@ -202,7 +257,7 @@ impl<'a> Facts<'a> {
 
     /// Returns whether a constant flight below the receiver's window shows that the sender's buffer is full:
     /// new data follows each ACK, nothing is lost, and the link is idle for a part of each round trip.
-    pub(super) fn is_limited_by_send_buffer(&self) -> bool {
+    pub(super) fn has_constant_flight(&self) -> bool {
         let Some(rounds) = self.rounds else { return false };
         self.refills_flight()
             || rounds.constant_flight >= MIN_CONSTANT

@@ -21,6 +21,10 @@ const LARGEST: f64 = 0.35;
 const CLEAR: f64 = 0.6;
 /// Minimum share of the time of a cause that is mentioned.
 const MENTIONED: f64 = 0.15;
+/// Minimum share of the time that a sender with small writes pauses visibly.
+const SOME_PAUSES: f64 = 0.1;
+/// Minimum weight of a closed window on an idle link. The sender also needs time to recover.
+const STOPPING: f64 = 0.8;
 /// Minimum share of the time that an outage is silent. The sender needs more time afterwards to recover.
 const OUTAGE: f64 = 0.15;
 /// Number of timeouts without any answer after which the path counts as interrupted for good. Random loss of
@@ -163,7 +167,14 @@ fn applications(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     if let Some(rounds) = facts.rounds {
         let paused = rounds.pause_seconds + rounds.gap_seconds;
-        let share = facts.share(paused);
+        // Small writes can follow each other within a round trip.
+        let starved = facts
+            .data
+            .time
+            .application_limited_seconds
+            .filter(|_| facts.share(paused) >= SOME_PAUSES && !facts.is_exchange());
+        let waited: f64 = facts.turns.iter().map(|turns| turns.waited_seconds).sum();
+        let share = facts.share(paused.max(starved.unwrap_or(0.0) - waited));
         if !is_stalled {
             found.push(Candidate::new(Cause::SlowWriter, share).evidence(rounds.frames.longest_pause));
         }
@@ -186,18 +197,32 @@ fn ends(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         return found;
     };
-    let full = facts.share(rounds.window_limited_seconds.max(time.window_limited_seconds)) + closed;
+    // While losses are repaired one after the other, the window can be full without being the cause.
+    let limited = if rounds.loss_episodes == 0 { time.window_limited_seconds } else { 0.0 };
+    let full = facts.share(rounds.window_limited_seconds.max(limited)) + closed;
     let closes = closed >= MENTIONED / 3.0 || facts.data.window.zero_windows >= REPEATED;
     if full >= MENTIONED && (closes || !facts.is_queueing()) {
         let ceiling = rounds.limiting_window_bytes.map(|window| window * 8.0 / facts.round_trip.max(1e-6));
         let cause = facts.window_cause(closed);
         let candidate = Candidate::new(cause, full.min(1.0));
+        let is_stopping = closed >= MENTIONED && !facts.is_busy();
+        let weight = if is_stopping { candidate.share.max(STOPPING) } else { candidate.share };
+        let candidate = candidate.weight(weight);
         found.push(candidate.ceiling(ceiling).evidence(rounds.frames.window_full.iter()));
     }
-    if facts.is_limited_by_send_buffer() {
+    if facts.has_constant_flight() {
         let share = facts.share(rounds.constant_flight_seconds.max(rounds.refill_seconds));
-        let ceiling = rounds.constant_flight_bytes.map(|flight| flight * 8.0 / facts.round_trip.max(1e-6));
-        found.push(Candidate::new(Cause::SendBuffer, share).ceiling(ceiling));
+        let flight = rounds.constant_flight_bytes.unwrap_or(0.0);
+        let ceiling = (flight > 0.0).then_some(flight * 8.0 / facts.round_trip.max(1e-6));
+        let by = |cause: Cause| Candidate::new(cause, share).ceiling(ceiling);
+        // Without the SYNs, the scale of the window is unknown.
+        if !facts.data.window.unscaled || facts.refills_flight() {
+            found.push(by(Cause::SendBuffer));
+        } else if facts.is_scaled_window(flight) {
+            found.push(by(Cause::ReceiverWindow));
+        } else {
+            found.extend([Cause::SendBuffer, Cause::ReceiverWindow].map(|cause| by(cause).weight(0.0)));
+        }
     }
     found
 }

@@ -1,6 +1,6 @@
 //! The causes in the network.
 
-use super::facts::{FULL, Facts};
+use super::facts::{FULL, Facts, JITTER};
 use super::{Candidate, ONE_FLIGHT, OUTAGE, REPEATED};
 use crate::connection::findings::{Cause, LossCounts, RoundTripFindings};
 
@@ -33,7 +33,24 @@ const UNSHAPED: f64 = 1.3;
 const MAX_POLICED: f64 = 1.3;
 /// Segments in the shortest queue of a shaper.
 const SHORTEST_QUEUE: f64 = 2.0;
-/// Minimum number of lost segments per episode if losses come in bursts. Random losses of 3 % hit 1.3
+/// Minimum queueing delay at the beginning of losses by a queue, in minimum round trips.
+const SHORTEST_RTTS: f64 = 0.05;
+/// Weight of a second cause, relative to the first one, that lowers the confidence.
+const UNCERTAIN: f64 = 0.7;
+/// Maximum relative standard deviation of the data between loss episodes of a policer: of many episodes, and of few.
+/// Random losses have 1 on average.
+const REGULAR: f64 = 0.6;
+const FEW_REGULAR: f64 = 0.4;
+/// Minimum number of many episodes.
+const MANY: u64 = 12;
+/// Minimum ratio of the losses of a policer with regular episodes to independent losses.
+const REGULAR_EXCESS: f64 = 1.3;
+/// Minimum number of lost segments per episode if many losses come in bursts, or if their regularity shows a policer.
+const SEVERAL_LOST: f64 = 1.7;
+/// Minimum goodput of a link that may be full, as a share of the bottleneck's rate. A short queue is empty for a part
+/// of the time.
+const MAYBE_FULL: f64 = 0.55;
+/// Minimum number of lost segments per episode if a few losses come in bursts. Random losses of 3 % hit 1.3
 /// segments of a window of ten.
 const BURST: f64 = 2.2;
 /// Share of reordered or duplicated packets that is not incidental.
@@ -118,21 +135,27 @@ fn spurious_timeouts(facts: &Facts<'_>) -> Option<Candidate> {
     let share = facts.share(facts.data.outages.stalled_seconds);
     // The small window afterwards is part of the damage.
     let weight = if share >= OUTAGE { share.max(DISTURBING) } else { share };
-    Some(Candidate::new(Cause::SpuriousTimeouts, share).weight(weight).evidence(facts.loss_frames()))
+    let loses_acks = facts.rounds.is_some_and(|rounds| lost_acks(facts, rounds, share).is_some());
+    let cause = if loses_acks { Cause::AckLoss } else { Cause::SpuriousTimeouts };
+    Some(Candidate::new(cause, share).weight(weight).evidence(facts.loss_frames()))
 }
 
 /// Returns the cause why the path was slow, from its queue and its losses.
 fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
     let lost = rounds.lost_segments.saturating_sub(facts.data.retransmissions.spurious.packets);
     let episodes = rounds.loss_episodes;
+    let begins_with_queue = begins_with_queue(facts, rounds);
     let queued = rounds.loss_queue_seconds.is_some()
+        || begins_with_queue
         || rounds.loss_episodes_with_queue as f64 >= QUEUED * episodes.max(1) as f64
             && !fills_queue_only_at_begin(rounds);
     // If losses keep the link from being full, the goodput is lower, and no queue builds up.
     let has_losses = episodes >= REPEATED && !queued;
-    let full = if has_losses { NEARLY_ALL } else { FULL };
+    let full = if has_losses && facts.knows_queue() { NEARLY_ALL } else { FULL };
     let is_full = facts.utilization().is_some_and(|share| share >= full)
-        && (!has_losses || facts.queue() >= SOME_QUEUE);
+        && (!has_losses || facts.is_evenly_spaced())
+        && !facts.never_queues()
+        && (!has_losses || !facts.knows_queue() || facts.queue() >= SOME_QUEUE);
     if let Some(queue) = ack_path_queue(facts, rounds)
         && queue >= ON_ACK_PATH * facts.queue()
     {
@@ -154,18 +177,26 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
         let cause = if is_bloated { Cause::Bufferbloat } else { Cause::LinkRate };
         return vec![Candidate::new(cause, share).ceiling(rounds.bottleneck_bit_per_s)];
     }
-    if let Some(rate) = policed(facts, rounds).filter(|_| !queued) {
+    if let Some(rate) = policed(facts, rounds).filter(|_| !queued && facts.knows_round_trip()) {
         let candidate = Candidate::new(Cause::Policer, share).ceiling(Some(rate));
         return vec![candidate.evidence(facts.loss_frames())];
     }
-    if !queued && alternates(facts, rounds) {
+    if !queued && alternates(facts, rounds) && (facts.knows_queue() || !is_full) {
         return unclear(&[Cause::Policer, Cause::LinkRate], share);
     }
     // A queue shorter than the window empties after each loss, so that the link is not quite full.
-    if is_full || rounds.loss_queue_seconds.is_some() {
-        return vec![Candidate::new(Cause::LinkRate, share).ceiling(rounds.bottleneck_bit_per_s)];
+    let is_nearly_full = facts.utilization().is_none_or(|share| share >= MAYBE_FULL);
+    if is_full || is_nearly_full && (rounds.loss_queue_seconds.is_some() || begins_with_queue) {
+        let full = Candidate::new(Cause::LinkRate, share).ceiling(rounds.bottleneck_bit_per_s);
+        // The packets of a sender that paces them do not show the rate of the link.
+        let policer = (!facts.knows_queue() && is_full && alternates(facts, rounds))
+            .then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
+        return [full].into_iter().chain(policer).collect();
     }
     if episodes >= REPEATED && !queued && lost > 0 {
+        if !facts.knows_round_trip() {
+            return unclear(&[Cause::RandomLoss, Cause::LinkRate], share);
+        }
         return of_losses(facts, rounds, share);
     }
     is_slow_start(facts).then(|| Candidate::new(Cause::SlowStart, share)).into_iter().collect()
@@ -175,7 +206,8 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
 /// delays its ACKs.
 fn ack_path_queue(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
     let queue = rounds.ack_path_queueing_delay.median_seconds?;
-    (queue >= MIN_ACK_QUEUE && facts.data.window.zero_windows < REPEATED).then_some(queue)
+    (!facts.is_exchange() && queue >= MIN_ACK_QUEUE && facts.data.window.zero_windows < REPEATED)
+        .then_some(queue)
 }
 
 /// Returns whether a sender that reacts late to ACKs explains the delay, seen from the receiver. A sender with a
@@ -185,6 +217,15 @@ fn is_late_sender(facts: &Facts<'_>, rounds: &RoundTripFindings, delay: f64) -> 
     let at_bottleneck = rounds.bottleneck_bit_per_s.map_or(0.0, |rate| flight / rate);
     facts.is_at_receiver()
         && (delay < MIN_REMOTE_ACK_QUEUE * facts.round_trip || delay < MIN_REMOTE_FLIGHTS * at_bottleneck)
+}
+
+/// Returns whether most losses begin with a queue. The queues of active queue management have different lengths when
+/// they drop packets.
+fn begins_with_queue(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
+    let segments = SHORTEST_QUEUE * f64::from(facts.segment) * 8.0 / facts.data.goodput_bit_per_s.max(1.0);
+    let shortest = segments.max(JITTER).max(SHORTEST_RTTS * facts.round_trip);
+    rounds.loss_episodes >= REPEATED
+        && rounds.loss_delay_quartile_seconds.is_some_and(|delay| delay >= shortest)
 }
 
 /// Returns whether the queue was full only at the end of slow start, and most losses began with a short queue.
@@ -214,19 +255,25 @@ fn losses(rounds: &RoundTripFindings) -> LossCounts {
 fn alternates(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
     let losses = losses(rounds);
     losses.segments >= MIN_POLICED
+        && losses.episodes >= REPEATED
         && losses.runs as f64 >= RUNS_PER_EPISODE * losses.episodes as f64
         && !are_independent(facts, &losses)
 }
 
-/// Returns whether each episode has as few losses as independent losses cause. The largest episode does not count,
-/// because slow start can end in a full queue.
+/// Returns whether each episode has as few losses as independent losses cause.
 fn are_independent(facts: &Facts<'_>, losses: &LossCounts) -> bool {
+    excess(facts, losses) <= INDEPENDENT
+}
+
+/// Returns the ratio of the losses to the number that is expected in as many episodes of independent losses. The
+/// largest episode does not count, because slow start can end in a full queue.
+fn excess(facts: &Facts<'_>, losses: &LossCounts) -> f64 {
     let lost = losses.segments.saturating_sub(losses.largest_episode) as f64;
     let episodes = losses.episodes.saturating_sub(1) as f64;
     // An episode begins with a loss. The flight of that time and the next one may have further losses.
     let flight = facts.data.goodput_bit_per_s * facts.round_trip / 8.0 / f64::from(facts.segment);
     let expected = 1.0 + 2.0 * flight * lost / facts.data.data_packets.max(1) as f64;
-    lost <= INDEPENDENT * expected * episodes
+    lost / (expected * episodes).max(1.0)
 }
 
 /// Returns causes that explain the capture equally well, so that it does not decide.
@@ -243,7 +290,8 @@ fn policed(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
     let is_repeated =
         losses.segments >= 2 * losses.episodes && losses.runs as f64 >= SEVERAL_RUNS * losses.episodes as f64;
     let bucket = rounds.token_bucket.filter(|_| is_repeated).map(|bucket| bucket.rate_bit_per_s);
-    if !alternates && bucket.is_none() {
+    let is_regular = is_regular(facts, rounds);
+    if !alternates && bucket.is_none() && !is_regular {
         return None;
     }
     let goodput = facts.data.goodput_bit_per_s;
@@ -252,8 +300,19 @@ fn policed(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
     let passes_faster = rounds.bottleneck_high_bit_per_s.is_some_and(|high| high >= UNSHAPED * rate);
     // A shaper with a queue of a few segments would delay the segments before every loss.
     let segments = SHORTEST_QUEUE * f64::from(facts.segment) * 8.0 / rate.max(1.0);
-    let has_no_queue = rounds.loss_delay_quartile_seconds.is_some_and(|delay| delay <= segments);
+    let has_no_queue =
+        facts.knows_queue() && rounds.loss_delay_quartile_seconds.is_some_and(|delay| delay <= segments);
     (passes_faster || alternates && has_no_queue).then_some(rate)
+}
+
+/// Returns whether the same amount of data passes between the loss episodes, as with a small token bucket. A growing
+/// window empties it at the same size each time.
+fn is_regular(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
+    let losses = losses(rounds);
+    let limit = if losses.episodes >= MANY { REGULAR } else { FEW_REGULAR };
+    rounds.loss_interval_deviation.is_some_and(|deviation| deviation <= limit)
+        && losses.segments as f64 >= SEVERAL_LOST * losses.episodes as f64
+        && excess(facts, &losses) >= REGULAR_EXCESS
 }
 
 /// Returns whether the transfer took about as many round trips as slow start needs for its data.
@@ -279,7 +338,13 @@ fn disorder(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64, lost: u64
     if of_packets(overtaken) >= DISORDER && lost <= spurious.max(overtaken) / 2 {
         return Some(Candidate::new(Cause::Reordering, share).evidence(facts.loss_frames()));
     }
-    let unexplained = data.acks.dsacks.saturating_sub(data.retransmissions.spurious.by_dsack);
+    // Without SACK, a sender may retransmit a whole flight after a few late segments.
+    let found = &data.retransmissions;
+    if found.spurious.fast_retransmits >= REPEATED.max(found.fast_retransmits / 2) && lost <= spurious / 2 {
+        return Some(Candidate::new(Cause::Reordering, share).evidence(facts.loss_frames()));
+    }
+    // The receiver also reports retransmissions that were not necessary.
+    let unexplained = data.acks.dsacks.saturating_sub(data.retransmissions.packets);
     let copies = facts.findings.copies.max(unexplained);
     if of_packets(copies) >= DUPLICATES {
         return Some(Candidate::new(Cause::Duplication, share));
@@ -288,7 +353,8 @@ fn disorder(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64, lost: u64
 }
 
 fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Option<Candidate> {
-    let lost = rounds.lost_acks? as f64;
+    // At the receiver, the gaps are packets that the capture has merged or missed.
+    let lost = rounds.lost_acks.filter(|_| !facts.is_at_receiver())? as f64;
     let all = facts.data.acks.packets as f64 + lost;
     (lost >= ACK_LOSS * all).then(|| Candidate::new(Cause::AckLoss, share))
 }
@@ -298,11 +364,17 @@ fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Optio
 fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
     let losses = losses(rounds);
     let (lost, episodes, runs) = (losses.segments as f64, losses.episodes as f64, losses.runs as f64);
-    let cause = if lost < BURST * episodes || are_independent(facts, &losses) {
+    let are_alone = if losses.segments >= MIN_POLICED { SEVERAL_LOST } else { BURST };
+    let cause = if lost < are_alone * episodes || are_independent(facts, &losses) {
         Cause::RandomLoss
     } else {
         Cause::BurstLoss
     };
+    let may_be_full =
+        facts.utilization().is_some_and(|share| share >= MAYBE_FULL) && facts.is_evenly_spaced();
+    if !facts.knows_queue() && may_be_full {
+        return unclear(&[cause, Cause::LinkRate], share);
+    }
     if cause == Cause::BurstLoss && runs >= SEVERAL_RUNS * episodes && lost < LONG_RUN * runs {
         return unclear(&[Cause::BurstLoss, Cause::Policer], share);
     }
