@@ -260,3 +260,18 @@ fn random_packets_keep_counts_and_times_consistent() {
         }
     }
 }
+
+#[test]
+fn cut_sack_options_do_not_show_reordering() {
+    let overtaken = |is_cut: bool| {
+        let mut d = Diagram::new();
+        for round in 0..10 {
+            let (at, first) = (0.1 * f64::from(round), 1 + 4000 * u64::from(round as u32));
+            d.burst(at, first..first + 4000);
+            d.sack(at + 0.1, first, &[first + 2000..first + 3000]).options_cut = is_cut;
+            d.ack(at + 0.1, first + 4000);
+        }
+        d.findings().round_trips.unwrap().overtaken_segments
+    };
+    assert_eq!((overtaken(false) > 0, overtaken(true)), (true, 0));
+}

@@ -245,3 +245,94 @@ fn lost_acks_cause_spurious_timeouts() {
         assert_eq!(verdict.cause, expected, "{}", verdict.sentence);
     }
 }
+
+#[test]
+fn long_queue_is_a_queue_although_acks_arrive_in_bunches() {
+    for (delay, expected) in [(0.3, Cause::Bufferbloat), (0.09, Cause::SendBuffer)] {
+        let verdict = verdict_with(|findings| {
+            let rounds = rounds_of(findings);
+            (rounds.refills, rounds.refill_seconds) = (35, 3.5);
+            queue(findings, Some(delay));
+        });
+        assert_eq!(verdict.cause, expected, "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn evenly_spaced_small_writes_are_not_a_full_link() {
+    for (gaps, expected) in [(1.3, Cause::Undetermined), (0.0, Cause::LinkRate)] {
+        let verdict = verdict_with(|findings| {
+            use_share(findings, 0.95);
+            queue(findings, Some(0.003));
+            rounds_of(findings).queueing_delay.p90_seconds = Some(0.02);
+            rounds_of(findings).gap_seconds = gaps;
+            findings.directions[0].time.application_limited_seconds = None;
+        });
+        assert_eq!(verdict.cause, expected, "{}", verdict.sentence);
+    }
+}
+
+/// Returns the confidence in this cause.
+fn confidence(cause: Cause, change: impl FnOnce(&mut ConnectionFindings)) -> Confidence {
+    let verdict = verdict_with(change);
+    assert_eq!(verdict.cause, cause, "{}", verdict.sentence);
+    verdict.confidence
+}
+
+#[test]
+fn confidence_is_medium_if_the_capture_does_not_exclude_another_cause() {
+    let send_buffer = |rtt_of: RttOf| {
+        confidence(Cause::SendBuffer, |findings| {
+            findings.directions[0].rtt_of = rtt_of;
+            let rounds = rounds_of(findings);
+            (rounds.refills, rounds.refill_seconds) = (35, 3.5);
+            queue(findings, None);
+        })
+    };
+    let policer = |delay: Option<f64>| {
+        confidence(Cause::Policer, |findings| {
+            lose(findings, 5, 60, 40);
+            queue(findings, delay);
+        })
+    };
+    let random_loss = |lost: u64| confidence(Cause::RandomLoss, |findings| lose(findings, lost, lost, lost));
+    let outage = |spurious: u64| {
+        confidence(Cause::Outage, |findings| {
+            let data = &mut findings.directions[0];
+            data.rtt_of = RttOf::ReceiverDelay;
+            (data.outages.count, data.outages.seconds) = (2, 2.5);
+            (data.retransmissions.timeouts, data.retransmissions.spurious.timeouts) = (2, spurious);
+        })
+    };
+    let death = |timeouts: u64| {
+        confidence(Cause::PathDeath, |findings| {
+            findings.seconds = findings.active_seconds + 5.0;
+            let data = &mut findings.directions[0];
+            (data.rtt_of, data.is_complete) = (RttOf::ReceiverDelay, false);
+            data.retransmissions.timeouts = timeouts;
+            rounds_of(findings).ends_within_message = true;
+        })
+    };
+    assert_eq!(
+        [send_buffer(RttOf::RoundTrip), policer(Some(0.0)), random_loss(50), outage(0), death(0)],
+        [Confidence::High; 5]
+    );
+    assert_eq!(
+        [send_buffer(RttOf::ReceiverDelay), policer(None), random_loss(500), outage(2), death(3)],
+        [Confidence::Medium; 5]
+    );
+}
+
+#[test]
+fn regular_losses_may_be_of_a_full_link_if_the_queue_is_unknown() {
+    for (deviation, expected) in [(0.3, Cause::Undetermined), (0.9, Cause::RandomLoss)] {
+        let verdict = verdict_with(|findings| {
+            use_share(findings, 0.9);
+            rounds_of(findings).bottleneck_high_bit_per_s = Some(20e6);
+            lose(findings, 20, 20, 20);
+            rounds_of(findings).loss_interval_deviation = Some(deviation);
+            queue(findings, None);
+        });
+        assert_eq!(verdict.cause, expected, "{}", verdict.sentence);
+    }
+}

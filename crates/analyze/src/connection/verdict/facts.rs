@@ -1,6 +1,6 @@
 //! The facts about the direction that a verdict is about.
 
-use super::{MIN_REQUESTS, ONE_FLIGHT};
+use super::{MIN_REQUESTS, ONE_FLIGHT, SOME_PAUSES};
 use crate::connection::findings::{
     Cause, Close, ConnectionFindings, DirectionFindings, RoundTripFindings, RttOf, TurnFindings,
 };
@@ -29,6 +29,9 @@ pub(super) const FULL: f64 = 0.8;
 const BUSY: f64 = 0.4;
 /// Maximum delay, in seconds, of the ACKs of a receiver at the capture point.
 const UNKNOWN_ROUND_TRIP: f64 = 0.001;
+/// Minimum queueing delay at the sender, in seconds and in minimum round trips, that delayed ACKs do not cause.
+const LONG_QUEUE: f64 = 0.1;
+const LONG_QUEUE_RTTS: f64 = 2.0;
 /// A queueing delay of less than this share of the minimum round trip, or of this number of seconds, is jitter.
 const NO_QUEUE: f64 = 0.05;
 const MIN_QUEUE: f64 = 0.001;
@@ -177,10 +180,23 @@ impl<'a> Facts<'a> {
     /// Returns whether a queue explains the rate of the transfer. A delay on a mostly idle link has other reasons,
     /// such as delayed ACKs. Without an estimate of the link's rate, the ends may also cause the delay.
     pub(super) fn is_queueing(&self) -> bool {
-        let is_by_ends = self.is_exchange()
-            || self.rounds.is_some_and(|rounds| self.share(rounds.window_limited_seconds) >= HELD_BACK);
-        self.queue() >= JITTER + QUEUEING * self.round_trip
-            && self.utilization().map_or(!is_by_ends, |share| share >= BUSY)
+        let Some(rounds) = self.rounds else { return false };
+        let is_by_window = self.share(rounds.window_limited_seconds) >= HELD_BACK;
+        let is_by_ends = self.is_exchange() || is_by_window;
+        self.has_long_queue()
+            || self.queue() >= JITTER + QUEUEING * self.round_trip
+                && self.utilization().map_or(!is_by_ends, |share| share >= BUSY)
+    }
+
+    /// Returns whether the sender sees a delay that is too long for other reasons than a queue. If ACKs arrive in
+    /// bunches, the estimate of the link's rate is too high.
+    fn has_long_queue(&self) -> bool {
+        let paused = self.rounds.map_or(0.0, |rounds| rounds.pause_seconds + rounds.gap_seconds);
+        self.queue() >= LONG_QUEUE.max(LONG_QUEUE_RTTS * self.round_trip)
+            && self.share(paused) < SOME_PAUSES
+            && self.data.window.zero_windows == 0
+            && !self.is_at_receiver()
+            && !self.is_exchange()
     }
 
     /// Returns whether the queue is known to be empty nearly all the time. A sender that paces its packets can then look
@@ -251,6 +267,7 @@ impl<'a> Facts<'a> {
     pub(super) fn refills_flight(&self) -> bool {
         let Some(rounds) = self.rounds else { return false };
         rounds.refills >= MIN_CONSTANT
+            && !self.has_long_queue()
             && self.share(rounds.refill_seconds) >= REFILLING
             && self.utilization().is_some_and(|share| share < ALMOST_FULL)
     }

@@ -21,6 +21,8 @@ const LARGEST: f64 = 0.35;
 const CLEAR: f64 = 0.6;
 /// Minimum share of the time of a cause that is mentioned.
 const MENTIONED: f64 = 0.15;
+/// Weight of a second cause, relative to the first one, that lowers the confidence.
+const UNCERTAIN: f64 = 0.7;
 /// Minimum share of the time that a sender with small writes pauses visibly.
 const SOME_PAUSES: f64 = 0.1;
 /// Minimum weight of a closed window on an idle link. The sender also needs time to recover.
@@ -84,7 +86,10 @@ pub(super) fn judge(findings: &ConnectionFindings, has_start: bool) -> Verdict {
     }
     let Some(facts) = Facts::new(findings, has_start) else { return without_data(findings) };
     if let Some(stopped) = stopped(&facts) {
-        return verdict(findings, Some(&facts), stopped, &[]);
+        // After earlier timeouts, a silence at the receiver may be the next timeout.
+        let is_timeout = facts.is_at_receiver() && facts.data.retransmissions.timeouts > 0;
+        let outage = is_timeout.then(|| Candidate::new(Cause::Outage, 0.0).weight(UNCERTAIN));
+        return verdict(findings, Some(&facts), stopped, outage.as_slice());
     }
     let mut candidates: Vec<_> = applications(&facts).into_iter().chain(ends(&facts)).collect();
     candidates.extend(network::candidates(&facts));
@@ -218,6 +223,10 @@ fn ends(facts: &Facts<'_>) -> Vec<Candidate> {
         // Without the SYNs, the scale of the window is unknown.
         if !facts.data.window.unscaled || facts.refills_flight() {
             found.push(by(Cause::SendBuffer));
+            // A link that delivers packets in bunches is alike.
+            if facts.is_at_receiver() && !facts.knows_queue() {
+                found.push(Candidate::new(Cause::LinkRate, 0.0).weight(share * UNCERTAIN));
+            }
         } else if facts.is_scaled_window(flight) {
             found.push(by(Cause::ReceiverWindow));
         } else {

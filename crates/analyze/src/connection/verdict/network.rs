@@ -1,7 +1,7 @@
 //! The causes in the network.
 
 use super::facts::{FULL, Facts, JITTER};
-use super::{Candidate, ONE_FLIGHT, OUTAGE, REPEATED};
+use super::{Candidate, MENTIONED, ONE_FLIGHT, OUTAGE, REPEATED, UNCERTAIN};
 use crate::connection::findings::{Cause, LossCounts, RoundTripFindings};
 
 /// Weight of a disturbance that takes a considerable share of the time. It exceeds the share, because the
@@ -35,8 +35,6 @@ const MAX_POLICED: f64 = 1.3;
 const SHORTEST_QUEUE: f64 = 2.0;
 /// Minimum queueing delay at the beginning of losses by a queue, in minimum round trips.
 const SHORTEST_RTTS: f64 = 0.05;
-/// Weight of a second cause, relative to the first one, that lowers the confidence.
-const UNCERTAIN: f64 = 0.7;
 /// Maximum relative standard deviation of the data between loss episodes of a policer: of many episodes, and of few.
 /// Random losses have 1 on average.
 const REGULAR: f64 = 0.6;
@@ -53,6 +51,8 @@ const MAYBE_FULL: f64 = 0.55;
 /// Minimum number of lost segments per episode if a few losses come in bursts. Random losses of 3 % hit 1.3
 /// segments of a window of ten.
 const BURST: f64 = 2.2;
+/// Minimum share of lost segments at which a sender that does not react to losses can exceed the rate of a policer.
+const FREQUENT: f64 = 0.05;
 /// Share of reordered or duplicated packets that is not incidental.
 const DISORDER: f64 = 0.003;
 const DUPLICATES: f64 = 0.01;
@@ -107,7 +107,8 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     found
 }
 
-fn outage(facts: &Facts<'_>) -> Option<Candidate> {
+/// Returns an outage. At the receiver, retransmissions of data that has arrived may also show the loss of ACKs.
+fn outage(facts: &Facts<'_>) -> Vec<Candidate> {
     let outages = &facts.data.outages;
     let share = facts.share(outages.seconds);
     // Random losses also cause single long silences, but together with many other losses.
@@ -115,9 +116,13 @@ fn outage(facts: &Facts<'_>) -> Option<Candidate> {
     // Lost ACKs cause silences too.
     let loses_acks = facts.rounds.is_some_and(|rounds| lost_acks(facts, rounds, share).is_some());
     if outages.count == 0 || share < OUTAGE || others > 4 * outages.count || loses_acks {
-        return None;
+        return Vec::new();
     }
-    Some(Candidate::new(Cause::Outage, share).weight(share.max(DISTURBING)).evidence(outages.frame))
+    let weight = share.max(DISTURBING);
+    let outage = Candidate::new(Cause::Outage, share).weight(weight).evidence(outages.frame);
+    let may_lose_acks = facts.is_at_receiver() && facts.data.retransmissions.spurious.timeouts > 0;
+    let lost_acks = may_lose_acks.then(|| Candidate::new(Cause::AckLoss, 0.0).weight(weight * UNCERTAIN));
+    [outage].into_iter().chain(lost_acks).collect()
 }
 
 fn spurious_timeouts(facts: &Facts<'_>) -> Option<Candidate> {
@@ -152,9 +157,11 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
     // If losses keep the link from being full, the goodput is lower, and no queue builds up.
     let has_losses = episodes >= REPEATED && !queued;
     let full = if has_losses && facts.knows_queue() { NEARLY_ALL } else { FULL };
+    let is_paused = facts.share(rounds.pause_seconds + rounds.gap_seconds) >= MENTIONED;
     let is_full = facts.utilization().is_some_and(|share| share >= full)
         && (!has_losses || facts.is_evenly_spaced())
         && !facts.never_queues()
+        && (episodes > 0 || !is_paused || facts.queue() >= JITTER)
         && (!has_losses || !facts.knows_queue() || facts.queue() >= SOME_QUEUE);
     if let Some(queue) = ack_path_queue(facts, rounds)
         && queue >= ON_ACK_PATH * facts.queue()
@@ -179,7 +186,11 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
     }
     if let Some(rate) = policed(facts, rounds).filter(|_| !queued && facts.knows_round_trip()) {
         let candidate = Candidate::new(Cause::Policer, share).ceiling(Some(rate));
-        return vec![candidate.evidence(facts.loss_frames())];
+        let policer = candidate.evidence(facts.loss_frames());
+        // Cross traffic can vary the rate of a link.
+        let link =
+            (!facts.knows_queue()).then(|| Candidate::new(Cause::LinkRate, 0.0).weight(share * UNCERTAIN));
+        return [policer].into_iter().chain(link).collect();
     }
     if !queued && alternates(facts, rounds) && (facts.knows_queue() || !is_full) {
         return unclear(&[Cause::Policer, Cause::LinkRate], share);
@@ -370,13 +381,18 @@ fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<C
     } else {
         Cause::BurstLoss
     };
-    let may_be_full =
-        facts.utilization().is_some_and(|share| share >= MAYBE_FULL) && facts.is_evenly_spaced();
+    let are_regular = rounds.loss_interval_deviation.is_some_and(|deviation| deviation <= REGULAR);
+    let may_be_full = facts.utilization().is_some_and(|share| share >= MAYBE_FULL)
+        && (facts.is_evenly_spaced() || are_regular);
     if !facts.knows_queue() && may_be_full {
         return unclear(&[cause, Cause::LinkRate], share);
     }
     if cause == Cause::BurstLoss && runs >= SEVERAL_RUNS * episodes && lost < LONG_RUN * runs {
         return unclear(&[Cause::BurstLoss, Cause::Policer], share);
     }
-    vec![Candidate::new(cause, share).evidence(facts.loss_frames())]
+    let is_frequent = rounds.lost_segments as f64 >= FREQUENT * facts.data.data_packets as f64;
+    let policer = (cause == Cause::RandomLoss && is_frequent)
+        .then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
+    let losses = Candidate::new(cause, share).evidence(facts.loss_frames());
+    [losses].into_iter().chain(policer).collect()
 }

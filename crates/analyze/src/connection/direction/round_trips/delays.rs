@@ -56,6 +56,8 @@ const ACCEPTED_AFTER: i64 = 1_000_000_000;
 const ACCEPTED_DEVIATION: f64 = 0.3;
 /// Time in nanoseconds after which the nearest period is chosen. Few queues and outages last longer.
 const CHOSEN_AFTER: i64 = 4_000_000_000;
+/// Maximum ratio between the measured period and the chosen one.
+const CHOSEN_RATIO: f64 = 1.2;
 /// Time in nanoseconds after which the drift between two clocks (100 ppm) exceeds 30 ms.
 const MAX_AGE: i64 = 300_000_000_000;
 
@@ -94,9 +96,11 @@ impl OneWayDelay {
         if !self.is_checked && passed > ACCEPTED_AFTER {
             let measured = passed as f64 / f64::from(ticks.max(1));
             let deviation = (1.0 - self.tick / measured).abs();
-            self.is_checked = deviation <= ACCEPTED_DEVIATION || passed > CHOSEN_AFTER;
             let ratio = |tick: f64| (measured / tick).max(tick / measured);
             let nearest = TICKS.into_iter().min_by(|a, b| ratio(*a).total_cmp(&ratio(*b)))?;
+            // A growing queue delays the timestamps, too.
+            let is_near = ratio(nearest) <= CHOSEN_RATIO;
+            self.is_checked = deviation <= ACCEPTED_DEVIATION || passed > CHOSEN_AFTER && is_near;
             if deviation > ACCEPTED_DEVIATION && self.is_checked && nearest != self.tick {
                 (self.first, self.tick, self.min) = (Some((tsval, at)), nearest, 0);
                 return Some(0);
@@ -139,5 +143,18 @@ mod tests {
             let found = found.unwrap();
             assert!((found - 50_000_000).abs() <= tick, "{found} with a tick of {tick}");
         }
+    }
+
+    #[test]
+    fn growing_queue_is_not_a_slow_timestamp_clock() {
+        let mut delay = OneWayDelay::default();
+        let mut found = None;
+        for n in 0..300 {
+            let sent = n * 20_000_000;
+            // The queue grows by two seconds per second of the sender.
+            let at = sent + (sent * 2).min(6_000_000_000);
+            found = delay.add((sent / 1_000_000) as u32, at);
+        }
+        assert_eq!(found, Some(6_000_000_000));
     }
 }

@@ -215,6 +215,8 @@ pub(super) struct RoundTrips {
     losses: LossEpisodes,
     ack_ids: AckIds,
     overtaken: u32,
+    /// Whether the capture has cut off SACK blocks.
+    hides_sacks: bool,
     first_data_at: i64,
     first_byte: u64,
     frames: Frames,
@@ -283,6 +285,7 @@ impl RoundTrips {
             losses: LossEpisodes::default(),
             ack_ids: AckIds::default(),
             overtaken: 0,
+            hides_sacks: false,
             first_data_at,
             first_byte,
             frames: Frames::default(),
@@ -312,6 +315,7 @@ impl RoundTrips {
             last_delay: self.last_delay,
             max_delay: self.max_delay,
             last_rtt: self.last_rtt,
+            hides_sacks: self.hides_sacks,
             ack_ids: AckIds { last: self.ack_ids.last, ..AckIds::default() },
             ..Self::new(at, self.first_byte, self.round.end, at)
         }
@@ -533,7 +537,7 @@ impl RoundTrips {
                 rate_bit_per_s: bucket.rate * 8.0,
                 burst_bytes: bucket.burst,
             }),
-            overtaken_segments: self.overtaken.into(),
+            overtaken_segments: if self.hides_sacks { 0 } else { self.overtaken.into() },
             rate_between_losses_bit_per_s: self.losses.rate_between_drops().map(|rate| rate * 8.0),
             lost_acks: self.ack_ids.lost().map(u64::from),
             ends_within_message: !self.last_is_short && !self.last_is_pushed,

@@ -141,6 +141,7 @@ impl DirectionAnalysis {
         round_trips.starts_request_of_echo(packet, at);
         round_trips.add_one_way(1, packet, at);
         round_trips.ack_ids.add(packet.ip_id.filter(|id| *id != 0));
+        round_trips.hides_sacks |= packet.options_cut;
         if packet.flags.contains(Flags::ECE) && !packet.flags.contains(Flags::SYN) {
             round_trips.round.is_marked = true;
             round_trips.frames.marks.add(packet.number);
