@@ -137,3 +137,24 @@ fn ecn_and_transit_marks_are_counted() {
     assert_eq!((ecn_capable, ecn_ce, ob, db, reordering_alarm), (1, 1, 1, 0, Some(7)));
     assert_eq!(found.acks.ece, 1);
 }
+
+#[test]
+fn lost_parts_of_a_large_send_are_one_contiguous_group() {
+    const SEGMENT: u64 = 1460;
+    let mut d = Diagram::new();
+    for round in 0..14 {
+        let (at, first) = (0.1 * f64::from(round), 1 + 10 * SEGMENT * u64::from(round as u32));
+        d.data(at, first..first + 10 * SEGMENT);
+        d.ack(at + 0.1, first + 10 * SEGMENT);
+    }
+    let first = 1 + 140 * SEGMENT;
+    d.data(1.4, first..first + 10 * SEGMENT);
+    d.data(1.4, first + 10 * SEGMENT..first + 20 * SEGMENT);
+    d.sack(1.5, first, &[first + 4 * SEGMENT..first + 20 * SEGMENT]);
+    for part in 0..4 {
+        d.data(1.5, first + part * SEGMENT..first + (part + 1) * SEGMENT);
+    }
+    d.ack(1.6, first + 20 * SEGMENT);
+    let rounds = d.findings().round_trips.unwrap();
+    assert_eq!((rounds.lost_segments, rounds.loss_runs), (4, 1));
+}

@@ -296,6 +296,13 @@ fn confidence_is_medium_if_the_capture_does_not_exclude_another_cause() {
         })
     };
     let random_loss = |lost: u64| confidence(Cause::RandomLoss, |findings| lose(findings, lost, lost, lost));
+    let without_sack = |spurious: u64| {
+        confidence(Cause::RandomLoss, |findings| {
+            lose(findings, 50, 50, 50);
+            findings.sack = false;
+            findings.directions[0].retransmissions.spurious.packets = spurious;
+        })
+    };
     let outage = |spurious: u64| {
         confidence(Cause::Outage, |findings| {
             let data = &mut findings.directions[0];
@@ -314,12 +321,26 @@ fn confidence_is_medium_if_the_capture_does_not_exclude_another_cause() {
         })
     };
     assert_eq!(
-        [send_buffer(RttOf::RoundTrip), policer(Some(0.0)), random_loss(50), outage(0), death(0)],
-        [Confidence::High; 5]
+        [
+            send_buffer(RttOf::RoundTrip),
+            policer(Some(0.0)),
+            random_loss(50),
+            without_sack(0),
+            outage(0),
+            death(0)
+        ],
+        [Confidence::High; 6]
     );
     assert_eq!(
-        [send_buffer(RttOf::ReceiverDelay), policer(None), random_loss(500), outage(2), death(3)],
-        [Confidence::Medium; 5]
+        [
+            send_buffer(RttOf::ReceiverDelay),
+            policer(None),
+            random_loss(500),
+            without_sack(10),
+            outage(2),
+            death(3)
+        ],
+        [Confidence::Medium; 6]
     );
 }
 

@@ -190,7 +190,7 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
         // Cross traffic can vary the rate of a link.
         let link =
             (!facts.knows_queue()).then(|| Candidate::new(Cause::LinkRate, 0.0).weight(share * UNCERTAIN));
-        return [policer].into_iter().chain(link).collect();
+        return [policer].into_iter().chain(link).chain(hidden_reordering(facts, share)).collect();
     }
     if !queued && alternates(facts, rounds) && (facts.knows_queue() || !is_full) {
         return unclear(&[Cause::Policer, Cause::LinkRate], share);
@@ -394,5 +394,13 @@ fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<C
     let policer = (cause == Cause::RandomLoss && is_frequent)
         .then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
     let losses = Candidate::new(cause, share).evidence(facts.loss_frames());
-    [losses].into_iter().chain(policer).collect()
+    [losses].into_iter().chain(policer).chain(hidden_reordering(facts, share)).collect()
+}
+
+/// Returns reordering as a second cause of the retransmissions if some were not necessary. Without SACK, it is unknown
+/// which segments arrived late.
+fn hidden_reordering(facts: &Facts<'_>, share: f64) -> Option<Candidate> {
+    let has_spurious = facts.data.retransmissions.spurious.packets >= REPEATED;
+    (!facts.findings.sack && has_spurious)
+        .then(|| Candidate::new(Cause::Reordering, 0.0).weight(share * UNCERTAIN))
 }

@@ -136,6 +136,12 @@ impl LossEpisodes {
         self.drops.push(segment);
     }
 
+    /// Returns whether `range` is a later part of a large segment that begins at `start`, after the parts that were lost
+    /// before.
+    pub(super) fn continues(&self, range: &Range<u64>, start: u64) -> bool {
+        range.start > start && range.start >= self.last_end
+    }
+
     /// Records that data between two offsets has not arrived in order. If the last data before a retransmission was lost,
     /// the sender had sent it before it detected the loss.
     pub(super) fn missing(&mut self, from: u64, to: u64) {

@@ -197,7 +197,9 @@ impl DirectionAnalysis {
             return;
         }
         let sent_at = match first {
-            Some(first) if first.times > 1 || first.sacked => return,
+            Some(first) if first.sacked => return,
+            // Segments of a large send are retransmitted one after the other.
+            Some(first) if first.times > 1 && !round_trips.losses.continues(range, first.start) => return,
             Some(first) => first.first_at,
             None => above.map_or(context.at, |above| above.first_at),
         };
