@@ -296,6 +296,7 @@ fn confidence_is_medium_if_the_capture_does_not_exclude_another_cause() {
         })
     };
     let random_loss = |lost: u64| confidence(Cause::RandomLoss, |findings| lose(findings, lost, lost, lost));
+    let burst_loss = |runs: u64| confidence(Cause::BurstLoss, |findings| lose(findings, 20, 100, runs));
     let without_sack = |spurious: u64| {
         confidence(Cause::RandomLoss, |findings| {
             lose(findings, 50, 50, 50);
@@ -325,22 +326,24 @@ fn confidence_is_medium_if_the_capture_does_not_exclude_another_cause() {
             send_buffer(RttOf::RoundTrip),
             policer(Some(0.0)),
             random_loss(50),
+            burst_loss(20),
             without_sack(0),
             outage(0),
             death(0)
         ],
-        [Confidence::High; 6]
+        [Confidence::High; 7]
     );
     assert_eq!(
         [
             send_buffer(RttOf::ReceiverDelay),
             policer(None),
             random_loss(500),
+            burst_loss(28),
             without_sack(10),
             outage(2),
             death(3)
         ],
-        [Confidence::Medium; 6]
+        [Confidence::Medium; 7]
     );
 }
 

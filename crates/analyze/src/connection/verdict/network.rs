@@ -52,7 +52,7 @@ const MAYBE_FULL: f64 = 0.55;
 /// segments of a window of ten.
 const BURST: f64 = 2.2;
 /// Minimum share of lost segments at which a sender that does not react to losses can exceed the rate of a policer.
-const FREQUENT: f64 = 0.05;
+const FREQUENT: f64 = 0.03;
 /// Share of reordered or duplicated packets that is not incidental.
 const DISORDER: f64 = 0.003;
 const DUPLICATES: f64 = 0.01;
@@ -68,6 +68,8 @@ const MIN_POLICED: u64 = 15;
 const RUNS_PER_EPISODE: f64 = 2.5;
 /// Minimum number of contiguous groups per episode if its losses are not a single burst.
 const SEVERAL_RUNS: f64 = 1.6;
+/// The same minimum if a policer is not excluded.
+const MIXED_RUNS: f64 = 1.25;
 /// Minimum number of lost segments in each contiguous group if no policer causes them: its tokens arrive all the time.
 const LONG_RUN: f64 = 8.0;
 /// Weight of a cause if another cause is an equally good explanation.
@@ -391,8 +393,11 @@ fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<C
         return unclear(&[Cause::BurstLoss, Cause::Policer], share);
     }
     let is_frequent = rounds.lost_segments as f64 >= FREQUENT * facts.data.data_packets as f64;
-    let policer = (cause == Cause::RandomLoss && is_frequent)
-        .then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
+    let may_be_policer = match cause {
+        Cause::RandomLoss => is_frequent,
+        _ => runs >= MIXED_RUNS * episodes,
+    };
+    let policer = may_be_policer.then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
     let losses = Candidate::new(cause, share).evidence(facts.loss_frames());
     [losses].into_iter().chain(policer).chain(hidden_reordering(facts, share)).collect()
 }
