@@ -289,8 +289,10 @@ fn confidence_is_medium_if_the_capture_does_not_exclude_another_cause() {
             queue(findings, None);
         })
     };
-    let policer = |delay: Option<f64>| {
+    let policer = |delay: Option<f64>, used: f64| {
         confidence(Cause::Policer, |findings| {
+            use_share(findings, used);
+            rounds_of(findings).bottleneck_high_bit_per_s = Some(20e6);
             lose(findings, 5, 60, 40);
             queue(findings, delay);
         })
@@ -324,7 +326,7 @@ fn confidence_is_medium_if_the_capture_does_not_exclude_another_cause() {
     assert_eq!(
         [
             send_buffer(RttOf::RoundTrip),
-            policer(Some(0.0)),
+            policer(Some(0.0), 0.3),
             random_loss(50),
             burst_loss(20),
             without_sack(0),
@@ -336,14 +338,15 @@ fn confidence_is_medium_if_the_capture_does_not_exclude_another_cause() {
     assert_eq!(
         [
             send_buffer(RttOf::ReceiverDelay),
-            policer(None),
+            policer(None, 0.3),
+            policer(Some(0.0), 0.85),
             random_loss(500),
             burst_loss(28),
             without_sack(10),
             outage(2),
             death(3)
         ],
-        [Confidence::Medium; 7]
+        [Confidence::Medium; 8]
     );
 }
 

@@ -189,9 +189,9 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
     if let Some(rate) = policed(facts, rounds).filter(|_| !queued && facts.knows_round_trip()) {
         let candidate = Candidate::new(Cause::Policer, share).ceiling(Some(rate));
         let policer = candidate.evidence(facts.loss_frames());
-        // Cross traffic can vary the rate of a link.
-        let link =
-            (!facts.knows_queue()).then(|| Candidate::new(Cause::LinkRate, 0.0).weight(share * UNCERTAIN));
+        // Cross traffic can vary the rate of a link, and bunches of ACKs look like a higher one.
+        let may_be_link = !facts.knows_queue() || facts.utilization().is_some_and(|share| share >= FULL);
+        let link = may_be_link.then(|| Candidate::new(Cause::LinkRate, 0.0).weight(share * UNCERTAIN));
         return [policer].into_iter().chain(link).chain(hidden_reordering(facts, share)).collect();
     }
     if !queued && alternates(facts, rounds) && (facts.knows_queue() || !is_full) {
