@@ -25,7 +25,8 @@ struct LostSegment {
     passed: u64,
 }
 
-/// An episode: the offset of its first lost byte, the queueing delay at its beginning in nanoseconds, and its losses.
+/// An episode: the offset of its first lost byte, the queueing delay at its beginning in nanoseconds, and its
+/// losses.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
     start: u64,
@@ -136,14 +137,14 @@ impl LossEpisodes {
         self.drops.push(segment);
     }
 
-    /// Returns whether `range` is a later part of a large segment that begins at `start`, after the parts that were lost
-    /// before.
+    /// Returns whether `range` is a later part of a large segment that begins at `start`, after the parts that
+    /// were lost before.
     pub(super) fn continues(&self, range: &Range<u64>, start: u64) -> bool {
         range.start > start && range.start >= self.last_end
     }
 
-    /// Records that data between two offsets has not arrived in order. If the last data before a retransmission was lost,
-    /// the sender had sent it before it detected the loss.
+    /// Records that data between two offsets has not arrived in order. If the last data before a retransmission
+    /// was lost, the sender had sent it before it detected the loss.
     pub(super) fn missing(&mut self, from: u64, to: u64) {
         if self.recover == from {
             self.recover = to;
@@ -203,8 +204,9 @@ impl LossEpisodes {
         delays.get(delays.len() * quarters / 4).copied()
     }
 
-    /// Returns the standard deviation of the number of bytes from one episode to the next, relative to their mean. Episodes
-    /// of random losses have a deviation of about 1. The first interval does not count, because slow start ends in it.
+    /// Returns the standard deviation of the number of bytes from one episode to the next, relative to their
+    /// mean. Episodes of random losses have a deviation of about 1. The first interval does not count, because
+    /// slow start ends in it.
     pub(super) fn deviation_of_intervals(&self) -> Option<f64> {
         const MIN_INTERVALS: usize = 6;
         let starts = self.first.get(1..)?;
