@@ -3,8 +3,8 @@
 use super::super::verdict::judge;
 use super::*;
 
-/// Returns the verdict about the findings of a transfer at the sender, after `change`. The transfer has 40 round trips of
-/// 100 ms without a queue, with twelve segments each.
+/// Returns the verdict about the findings of a transfer at the sender, after `change`. The transfer has 40
+/// round trips of 100 ms without a queue, with twelve segments each.
 fn verdict_with(change: impl FnOnce(&mut ConnectionFindings)) -> Verdict {
     let mut d = Diagram::new();
     for round in 0..40 {
@@ -359,6 +359,21 @@ fn regular_losses_may_be_of_a_full_link_if_the_queue_is_unknown() {
             lose(findings, 20, 20, 20);
             rounds_of(findings).loss_interval_deviation = Some(deviation);
             queue(findings, None);
+        });
+        assert_eq!(verdict.cause, expected, "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn sender_without_data_in_most_round_trips_has_a_slow_writer() {
+    for (gaps, episodes, expected) in
+        [(20, 0, Cause::SlowWriter), (10, 0, Cause::Undetermined), (20, 1, Cause::Undetermined)]
+    {
+        let verdict = verdict_with(|findings| {
+            let rounds = rounds_of(findings);
+            (rounds.gaps, rounds.gap_seconds) = (gaps, 0.3);
+            rounds.count = 40;
+            rounds.loss_episodes = episodes;
         });
         assert_eq!(verdict.cause, expected, "{}", verdict.sentence);
     }

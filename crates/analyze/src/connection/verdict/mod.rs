@@ -25,6 +25,8 @@ const MENTIONED: f64 = 0.15;
 const UNCERTAIN: f64 = 0.7;
 /// Minimum share of the time that a sender with small writes pauses visibly.
 const SOME_PAUSES: f64 = 0.1;
+/// Minimum number of gaps of a sender that often runs out of data.
+const MANY_GAPS: u64 = 15;
 /// Minimum weight of a closed window on an idle link. The sender also needs time to recover.
 const STOPPING: f64 = 0.8;
 /// Minimum share of the time that an outage is silent. The sender needs more time afterwards to recover.
@@ -181,7 +183,14 @@ fn applications(facts: &Facts<'_>) -> Vec<Candidate> {
         let waited: f64 = facts.turns.iter().map(|turns| turns.waited_seconds).sum();
         let share = facts.share(paused.max(starved.unwrap_or(0.0) - waited));
         if !is_stalled {
-            found.push(Candidate::new(Cause::SlowWriter, share).evidence(rounds.frames.longest_pause));
+            // A sender that runs out of data in most round trips is slow in the rest of the time, too.
+            let is_often_starved = rounds.gaps >= MANY_GAPS
+                && 2 * rounds.gaps >= rounds.count
+                && rounds.loss_episodes == 0
+                && !facts.is_exchange();
+            let weight = if is_often_starved { share.max(LARGEST) } else { share };
+            let writer = Candidate::new(Cause::SlowWriter, share).weight(weight);
+            found.push(writer.evidence(rounds.frames.longest_pause));
         }
         if rounds.restarts >= 2 && rounds.growing > rounds.count / 3 {
             let share = facts.share(rounds.seconds);
