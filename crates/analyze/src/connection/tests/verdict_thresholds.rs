@@ -378,3 +378,62 @@ fn sender_without_data_in_most_round_trips_has_a_slow_writer() {
         assert_eq!(verdict.cause, expected, "{}", verdict.sentence);
     }
 }
+
+#[test]
+fn confidence_in_a_full_link_is_medium_if_its_queue_or_use_is_near_a_limit() {
+    let queued = |median: f64, p90: f64, used: f64, episodes: u64| {
+        confidence(Cause::LinkRate, |findings| {
+            use_share(findings, used);
+            lose(findings, episodes, episodes, episodes);
+            rounds_of(findings).loss_episodes_with_queue = episodes;
+            rounds_of(findings).queueing_delay =
+                DelayFindings { median_seconds: Some(median), p90_seconds: Some(p90) };
+        })
+    };
+    assert_eq!([queued(0.05, 0.1, 0.9, 5), queued(0.05, 0.1, 0.45, 0)], [Confidence::High; 2]);
+    assert_eq!(
+        [queued(0.075, 0.1, 0.9, 5), queued(0.05, 0.2, 0.9, 5), queued(0.05, 0.1, 0.45, 5)],
+        [Confidence::Medium; 3]
+    );
+    let nearly_full = |median: f64| {
+        confidence(Cause::LinkRate, |findings| {
+            use_share(findings, 0.7);
+            lose(findings, 6, 6, 6);
+            rounds_of(findings).loss_delay_quartile_seconds = Some(0.02);
+            queue(findings, Some(median));
+        })
+    };
+    assert_eq!([nearly_full(0.01), nearly_full(0.0)], [Confidence::High, Confidence::Medium]);
+}
+
+#[test]
+fn confidence_is_medium_if_losses_have_another_possible_cause() {
+    let reordering = |lost: u64| {
+        confidence(Cause::Reordering, |findings| {
+            lose(findings, 5, lost, 5);
+            rounds_of(findings).overtaken_segments = 100;
+        })
+    };
+    let outage = |copies: u64| {
+        confidence(Cause::Outage, |findings| {
+            (findings.directions[0].outages.count, findings.directions[0].outages.seconds) = (2, 2.5);
+            findings.directions[0].data_packets = 1000;
+            findings.copies = copies;
+        })
+    };
+    let policer = |segments: u64| {
+        confidence(Cause::Policer, |findings| {
+            use_share(findings, 0.3);
+            lose(findings, 5, segments, 40);
+        })
+    };
+    let random_loss = |delay: f64| {
+        confidence(Cause::RandomLoss, |findings| {
+            use_share(findings, 0.3);
+            lose(findings, 6, 6, 6);
+            queue(findings, Some(delay));
+        })
+    };
+    assert_eq!([reordering(10), outage(0), policer(60), random_loss(0.01)], [Confidence::High; 4]);
+    assert_eq!([reordering(40), outage(20), policer(400), random_loss(0.05)], [Confidence::Medium; 4]);
+}

@@ -11,7 +11,7 @@ pub(super) const JITTER: f64 = 0.004;
 const MIN_SILENCE: f64 = 1.0;
 /// Minimum queueing delay, as a share of the minimum round trip, of a queue that explains the rate. A larger
 /// window would only lengthen such a queue.
-const QUEUEING: f64 = 0.25;
+pub(super) const QUEUEING: f64 = 0.25;
 /// Ratio of the largest to the smallest limiting window of a receiver whose application reads fast enough.
 /// The window of Linux shrinks by a few segments while data waits for the application.
 const STEADY_WINDOW: f64 = 2.5;
@@ -166,7 +166,8 @@ impl<'a> Facts<'a> {
         self.rounds.and_then(|rounds| rounds.queueing_delay.median_seconds).unwrap_or(0.0)
     }
 
-    /// Returns whether the capture shows the round trip. Without the handshake and timestamps, it does not at the receiver.
+    /// Returns whether the capture shows the round trip. Without the handshake and timestamps, it does not at
+    /// the receiver.
     pub(super) fn knows_round_trip(&self) -> bool {
         let [a, b] = self.findings.answers_after_seconds;
         a.is_some() && b.is_some() || self.round_trip >= UNKNOWN_ROUND_TRIP
@@ -188,8 +189,8 @@ impl<'a> Facts<'a> {
                 && self.utilization().map_or(!is_by_ends, |share| share >= BUSY)
     }
 
-    /// Returns whether the sender sees a delay that is too long for other reasons than a queue. If ACKs arrive in
-    /// bunches, the estimate of the link's rate is too high.
+    /// Returns whether the sender sees a delay that is too long for other reasons than a queue. If ACKs arrive
+    /// in bunches, the estimate of the link's rate is too high.
     fn has_long_queue(&self) -> bool {
         let paused = self.rounds.map_or(0.0, |rounds| rounds.pause_seconds + rounds.gap_seconds);
         self.queue() >= LONG_QUEUE.max(LONG_QUEUE_RTTS * self.round_trip)
@@ -199,8 +200,8 @@ impl<'a> Facts<'a> {
             && !self.is_exchange()
     }
 
-    /// Returns whether the queue is known to be empty nearly all the time. A sender that paces its packets can then look
-    /// like a full link.
+    /// Returns whether the queue is known to be empty nearly all the time. A sender that paces its packets can
+    /// then look like a full link.
     pub(super) fn never_queues(&self) -> bool {
         let delay = self.rounds.and_then(|rounds| rounds.queueing_delay.p90_seconds);
         delay.is_some_and(|delay| delay < JITTER.min(NO_QUEUE * self.round_trip).max(MIN_QUEUE))

@@ -1,6 +1,6 @@
 //! The causes in the network.
 
-use super::facts::{FULL, Facts, JITTER};
+use super::facts::{FULL, Facts, JITTER, QUEUEING};
 use super::{Candidate, MENTIONED, ONE_FLIGHT, OUTAGE, REPEATED, UNCERTAIN};
 use crate::connection::findings::{Cause, LossCounts, RoundTripFindings};
 
@@ -12,6 +12,10 @@ const DISTURBING: f64 = 0.8;
 const BLOAT: f64 = 0.08;
 /// The same minimum as a multiple of the minimum round trip. A queue of one bandwidth-delay product is usual.
 const BLOAT_RTTS: f64 = 0.8;
+/// Minimum delay of a queue that may be a problem, relative to the larger of these limits: the median, and the
+/// 90th percentile.
+const NEARLY_BLOATED: f64 = 0.75;
+const LONG_AT_TIMES: f64 = 2.0;
 /// If ACKs cause the queueing delay, at least this share of it is on their way.
 const ON_ACK_PATH: f64 = 0.6;
 /// Minimum queueing delay on the way of the ACKs, in seconds. On most paths, ACKs do not meet a queue.
@@ -35,27 +39,31 @@ const MAX_POLICED: f64 = 1.3;
 const SHORTEST_QUEUE: f64 = 2.0;
 /// Minimum queueing delay at the beginning of losses by a queue, in minimum round trips.
 const SHORTEST_RTTS: f64 = 0.05;
-/// Maximum relative standard deviation of the data between loss episodes of a policer: of many episodes, and of few.
-/// Random losses have 1 on average.
+/// Maximum relative standard deviation of the data between loss episodes of a policer: of many episodes, and of
+/// few. Random losses have 1 on average.
 const REGULAR: f64 = 0.6;
 const FEW_REGULAR: f64 = 0.4;
 /// Minimum number of many episodes.
 const MANY: u64 = 12;
 /// Minimum ratio of the losses of a policer with regular episodes to independent losses.
 const REGULAR_EXCESS: f64 = 1.3;
-/// Minimum number of lost segments per episode if many losses come in bursts, or if their regularity shows a policer.
+/// Minimum number of lost segments per episode if many losses come in bursts, or if their regularity shows a
+/// policer.
 const SEVERAL_LOST: f64 = 1.7;
-/// Minimum goodput of a link that may be full, as a share of the bottleneck's rate. A short queue is empty for a part
-/// of the time.
+/// Minimum goodput of a link that may be full, as a share of the bottleneck's rate. A short queue is empty for
+/// a part of the time.
 const MAYBE_FULL: f64 = 0.55;
 /// Minimum number of lost segments per episode if a few losses come in bursts. Random losses of 3 % hit 1.3
 /// segments of a window of ten.
 const BURST: f64 = 2.2;
-/// Minimum share of lost segments at which a sender that does not react to losses can exceed the rate of a policer.
+/// Minimum share of lost segments at which a sender that does not react to losses can exceed the rate of a
+/// policer.
 const FREQUENT: f64 = 0.03;
 /// Share of reordered or duplicated packets that is not incidental.
 const DISORDER: f64 = 0.003;
 const DUPLICATES: f64 = 0.01;
+/// Maximum ratio of the losses to the reordered packets if reordering is clearly the cause.
+const SOME_LOST: f64 = 1.0 / 3.0;
 /// Share of lost ACKs that is not incidental.
 const ACK_LOSS: f64 = 0.1;
 /// Maximum round trips of a transfer that ends in slow start.
@@ -124,7 +132,10 @@ fn outage(facts: &Facts<'_>) -> Vec<Candidate> {
     let outage = Candidate::new(Cause::Outage, share).weight(weight).evidence(outages.frame);
     let may_lose_acks = facts.is_at_receiver() && facts.data.retransmissions.spurious.timeouts > 0;
     let lost_acks = may_lose_acks.then(|| Candidate::new(Cause::AckLoss, 0.0).weight(weight * UNCERTAIN));
-    [outage].into_iter().chain(lost_acks).collect()
+    // Without SACK, copies cause retransmissions that delay the repair of other losses.
+    let may_copy = copies(facts) >= DUPLICATES;
+    let copied = may_copy.then(|| Candidate::new(Cause::Duplication, 0.0).weight(weight * UNCERTAIN));
+    [outage].into_iter().chain(lost_acks).chain(copied).collect()
 }
 
 fn spurious_timeouts(facts: &Facts<'_>) -> Option<Candidate> {
@@ -178,13 +189,26 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
         return vec![candidate.ceiling(rounds.bottleneck_bit_per_s).evidence(rounds.frames.marks.iter())];
     }
     if let Some(candidate) = disorder(facts, rounds, share, lost) {
-        return vec![candidate];
+        let late = overtaken(facts, rounds).max(facts.data.retransmissions.spurious.packets);
+        // Many losses can slow down the sender more than the reordering of a few packets.
+        let may_be_losses = candidate.cause == Cause::Reordering && lost as f64 > SOME_LOST * late as f64;
+        let other = may_be_losses.then(|| Candidate::new(Cause::LinkRate, 0.0).weight(share * UNCERTAIN));
+        return [candidate].into_iter().chain(other).collect();
     }
     if facts.is_queueing() && (is_full || queued && episodes > 0 || episodes == 0) {
         let queue = facts.queue();
         let is_bloated = queue >= BLOAT && queue >= BLOAT_RTTS * facts.round_trip;
         let cause = if is_bloated { Cause::Bufferbloat } else { Cause::LinkRate };
-        return vec![Candidate::new(cause, share).ceiling(rounds.bottleneck_bit_per_s)];
+        let other = if !is_bloated && nearly_bloated(facts, rounds) {
+            Some(Cause::Bufferbloat)
+        } else {
+            // A link with some delay for another reason has the same delay, and losses keep it idle.
+            let is_idle = facts.utilization().is_some_and(|share| share < MAYBE_FULL);
+            (!is_bloated && is_idle && episodes >= REPEATED).then(|| kind_of_losses(facts, &losses(rounds)))
+        };
+        let full = Candidate::new(cause, share).ceiling(rounds.bottleneck_bit_per_s);
+        let other = other.map(|cause| Candidate::new(cause, 0.0).weight(share * UNCERTAIN));
+        return [full].into_iter().chain(other).collect();
     }
     if let Some(rate) = policed(facts, rounds).filter(|_| !queued && facts.knows_round_trip()) {
         let candidate = Candidate::new(Cause::Policer, share).ceiling(Some(rate));
@@ -192,7 +216,11 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
         // Cross traffic can vary the rate of a link, and bunches of ACKs look like a higher one.
         let may_be_link = !facts.knows_queue() || facts.utilization().is_some_and(|share| share >= FULL);
         let link = may_be_link.then(|| Candidate::new(Cause::LinkRate, 0.0).weight(share * UNCERTAIN));
-        return [policer].into_iter().chain(link).chain(hidden_reordering(facts, share)).collect();
+        let may_be_bursts = losses(rounds).segments as f64 >= LONG_RUN * losses(rounds).runs as f64
+            && rounds.token_bucket.is_none();
+        let bursts = may_be_bursts.then(|| Candidate::new(Cause::BurstLoss, 0.0).weight(share * UNCERTAIN));
+        let others = link.into_iter().chain(bursts).chain(hidden_reordering(facts, share));
+        return [policer].into_iter().chain(others).collect();
     }
     if !queued && alternates(facts, rounds) && (facts.knows_queue() || !is_full) {
         return unclear(&[Cause::Policer, Cause::LinkRate], share);
@@ -204,7 +232,12 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
         // The packets of a sender that paces them do not show the rate of the link.
         let policer = (!facts.knows_queue() && is_full && alternates(facts, rounds))
             .then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
-        return [full].into_iter().chain(policer).collect();
+        // A queue at the beginning of the losses is a coincidence if the link is hardly ever full.
+        let may_be_idle =
+            !is_full && episodes >= REPEATED && facts.knows_queue() && facts.queue() < SOME_QUEUE;
+        let other = may_be_idle.then(|| kind_of_losses(facts, &losses(rounds)));
+        let other = other.map(|cause| Candidate::new(cause, 0.0).weight(share * UNCERTAIN));
+        return [full].into_iter().chain(policer).chain(other).collect();
     }
     if episodes >= REPEATED && !queued && lost > 0 {
         if !facts.knows_round_trip() {
@@ -232,8 +265,8 @@ fn is_late_sender(facts: &Facts<'_>, rounds: &RoundTripFindings, delay: f64) -> 
         && (delay < MIN_REMOTE_ACK_QUEUE * facts.round_trip || delay < MIN_REMOTE_FLIGHTS * at_bottleneck)
 }
 
-/// Returns whether most losses begin with a queue. The queues of active queue management have different lengths when
-/// they drop packets.
+/// Returns whether most losses begin with a queue. The queues of active queue management have different lengths
+/// when they drop packets.
 fn begins_with_queue(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
     let segments = SHORTEST_QUEUE * f64::from(facts.segment) * 8.0 / facts.data.goodput_bit_per_s.max(1.0);
     let shortest = segments.max(JITTER).max(SHORTEST_RTTS * facts.round_trip);
@@ -278,8 +311,8 @@ fn are_independent(facts: &Facts<'_>, losses: &LossCounts) -> bool {
     excess(facts, losses) <= INDEPENDENT
 }
 
-/// Returns the ratio of the losses to the number that is expected in as many episodes of independent losses. The
-/// largest episode does not count, because slow start can end in a full queue.
+/// Returns the ratio of the losses to the number that is expected in as many episodes of independent losses.
+/// The largest episode does not count, because slow start can end in a full queue.
 fn excess(facts: &Facts<'_>, losses: &LossCounts) -> f64 {
     let lost = losses.segments.saturating_sub(losses.largest_episode) as f64;
     let episodes = losses.episodes.saturating_sub(1) as f64;
@@ -318,8 +351,8 @@ fn policed(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
     (passes_faster || alternates && has_no_queue).then_some(rate)
 }
 
-/// Returns whether the same amount of data passes between the loss episodes, as with a small token bucket. A growing
-/// window empties it at the same size each time.
+/// Returns whether the same amount of data passes between the loss episodes, as with a small token bucket. A
+/// growing window empties it at the same size each time.
 fn is_regular(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
     let losses = losses(rounds);
     let limit = if losses.episodes >= MANY { REGULAR } else { FEW_REGULAR };
@@ -347,7 +380,7 @@ fn disorder(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64, lost: u64
     let packets = data.data_packets.max(1) as f64;
     let of_packets = |count: u64| count as f64 / packets;
     let spurious = data.retransmissions.spurious.packets;
-    let overtaken = data.arrivals.out_of_order.max(rounds.overtaken_segments);
+    let overtaken = overtaken(facts, rounds);
     if of_packets(overtaken) >= DISORDER && lost <= spurious.max(overtaken) / 2 {
         return Some(Candidate::new(Cause::Reordering, share).evidence(facts.loss_frames()));
     }
@@ -356,13 +389,23 @@ fn disorder(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64, lost: u64
     if found.spurious.fast_retransmits >= REPEATED.max(found.fast_retransmits / 2) && lost <= spurious / 2 {
         return Some(Candidate::new(Cause::Reordering, share).evidence(facts.loss_frames()));
     }
-    // The receiver also reports retransmissions that were not necessary.
-    let unexplained = data.acks.dsacks.saturating_sub(data.retransmissions.packets);
-    let copies = facts.findings.copies.max(unexplained);
-    if of_packets(copies) >= DUPLICATES {
+    if copies(facts) >= DUPLICATES {
         return Some(Candidate::new(Cause::Duplication, share));
     }
     lost_acks(facts, rounds, share).filter(|_| facts.queue() < BLOAT)
+}
+
+/// Returns the number of packets that arrived after later ones.
+fn overtaken(facts: &Facts<'_>, rounds: &RoundTripFindings) -> u64 {
+    facts.data.arrivals.out_of_order.max(rounds.overtaken_segments)
+}
+
+/// Returns the number of packets that the network copied, as a share of all data packets.
+fn copies(facts: &Facts<'_>) -> f64 {
+    let data = facts.data;
+    // The receiver also reports retransmissions that were not necessary.
+    let unexplained = data.acks.dsacks.saturating_sub(data.retransmissions.packets);
+    facts.findings.copies.max(unexplained) as f64 / data.data_packets.max(1) as f64
 }
 
 fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Option<Candidate> {
@@ -372,17 +415,26 @@ fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Optio
     (lost >= ACK_LOSS * all).then(|| Candidate::new(Cause::AckLoss, share))
 }
 
+/// Returns whether losses without a queue are single or come in bursts.
+fn kind_of_losses(facts: &Facts<'_>, losses: &LossCounts) -> Cause {
+    let are_alone = if losses.segments >= MIN_POLICED { SEVERAL_LOST } else { BURST };
+    let is_single = (losses.segments as f64) < are_alone * losses.episodes as f64;
+    if is_single || are_independent(facts, losses) { Cause::RandomLoss } else { Cause::BurstLoss }
+}
+
+/// Returns whether a queue is often long enough for bufferbloat, although the median is not.
+fn nearly_bloated(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
+    let limit = BLOAT.max(BLOAT_RTTS * facts.round_trip);
+    let longest = rounds.queueing_delay.p90_seconds.unwrap_or(0.0);
+    longest >= limit && (facts.queue() >= NEARLY_BLOATED * limit || longest >= LONG_AT_TIMES * limit)
+}
+
 /// Returns the cause of losses without a queue. Bursts on a radio link are contiguous. If segments pass
 /// between the losses of an episode, a policer is also possible.
 fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
     let losses = losses(rounds);
     let (lost, episodes, runs) = (losses.segments as f64, losses.episodes as f64, losses.runs as f64);
-    let are_alone = if losses.segments >= MIN_POLICED { SEVERAL_LOST } else { BURST };
-    let cause = if lost < are_alone * episodes || are_independent(facts, &losses) {
-        Cause::RandomLoss
-    } else {
-        Cause::BurstLoss
-    };
+    let cause = kind_of_losses(facts, &losses);
     let are_regular = rounds.loss_interval_deviation.is_some_and(|deviation| deviation <= REGULAR);
     let may_be_full = facts.utilization().is_some_and(|share| share >= MAYBE_FULL)
         && (facts.is_evenly_spaced() || are_regular);
@@ -398,12 +450,15 @@ fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<C
         _ => runs >= MIXED_RUNS * episodes,
     };
     let policer = may_be_policer.then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
+    // The estimate of the link's rate may be too high, and then the link is full.
+    let may_queue = facts.queue() >= JITTER + QUEUEING * facts.round_trip;
+    let link = may_queue.then(|| Candidate::new(Cause::LinkRate, 0.0).weight(share * UNCERTAIN));
     let losses = Candidate::new(cause, share).evidence(facts.loss_frames());
-    [losses].into_iter().chain(policer).chain(hidden_reordering(facts, share)).collect()
+    [losses].into_iter().chain(link).chain(policer).chain(hidden_reordering(facts, share)).collect()
 }
 
-/// Returns reordering as a second cause of the retransmissions if some were not necessary. Without SACK, it is unknown
-/// which segments arrived late.
+/// Returns reordering as a second cause of the retransmissions if some were not necessary. Without SACK, it is
+/// unknown which segments arrived late.
 fn hidden_reordering(facts: &Facts<'_>, share: f64) -> Option<Candidate> {
     let has_spurious = facts.data.retransmissions.spurious.packets >= REPEATED;
     (!facts.findings.sack && has_spurious)
