@@ -434,6 +434,53 @@ fn confidence_is_medium_if_losses_have_another_possible_cause() {
             queue(findings, Some(delay));
         })
     };
-    assert_eq!([reordering(10), outage(0), policer(60), random_loss(0.01)], [Confidence::High; 4]);
-    assert_eq!([reordering(40), outage(20), policer(400), random_loss(0.05)], [Confidence::Medium; 4]);
+    let several_losses = |largest_episode: u64| {
+        confidence(Cause::RandomLoss, |findings| {
+            lose(findings, 6, 6 + largest_episode, 6);
+            rounds_of(findings).losses_without_full_queue.largest_episode = largest_episode;
+        })
+    };
+    let link = |lost: u64| {
+        confidence(Cause::LinkRate, |findings| {
+            findings.directions[0].rtt_of = RttOf::ReceiverDelay;
+            use_share(findings, 0.95);
+            lose(findings, lost, lost, lost);
+            queue(findings, None);
+        })
+    };
+    assert_eq!(
+        [reordering(10), outage(0), policer(60), random_loss(0.01), several_losses(1), link(6)],
+        [Confidence::High; 6]
+    );
+    assert_eq!(
+        [reordering(40), outage(20), policer(400), random_loss(0.05), several_losses(20), link(200)],
+        [Confidence::Medium; 6]
+    );
+}
+
+#[test]
+fn confidence_in_bufferbloat_is_medium_if_the_link_is_hardly_used() {
+    let bloat = |used: f64| {
+        confidence(Cause::Bufferbloat, |findings| {
+            use_share(findings, used);
+            queue(findings, Some(0.3));
+        })
+    };
+    assert_eq!([bloat(0.9), bloat(0.1)], [Confidence::High, Confidence::Medium]);
+}
+
+#[test]
+fn confidence_in_a_slow_reader_is_medium_if_a_constant_window_closes_at_times() {
+    let reader = |smallest: u64| {
+        confidence(Cause::SlowReader, |findings| {
+            let rounds = rounds_of(findings);
+            rounds.window_limited_seconds = 3.8;
+            rounds.limiting_window_bytes = Some(12_000.0);
+            rounds.limiting_window_min_bytes = Some(smallest);
+            rounds.limiting_window_max_bytes = Some(12_000);
+            let window = &mut findings.directions[0].window;
+            (window.zero_windows, window.max_receiver_window_bytes) = (4, 12_000);
+        })
+    };
+    assert_eq!([reader(1000), reader(11_000)], [Confidence::High, Confidence::Medium]);
 }

@@ -1,6 +1,6 @@
 //! The facts about the direction that a verdict is about.
 
-use super::{MIN_REQUESTS, ONE_FLIGHT, SOME_PAUSES};
+use super::{MIN_REQUESTS, ONE_FLIGHT, REPEATED, SOME_PAUSES};
 use crate::connection::findings::{
     Cause, Close, ConnectionFindings, DirectionFindings, RoundTripFindings, RttOf, TurnFindings,
 };
@@ -18,6 +18,8 @@ const STEADY_WINDOW: f64 = 2.5;
 /// Data waits in the receiver's buffer if its largest window exceeds the mean of the limiting windows by this
 /// factor: the receiver has offered more space before.
 const FULL_BUFFER: f64 = 1.3;
+/// Minimum share of the time with a closed window if the application reads slowly.
+pub(super) const CLOSED: f64 = 0.05;
 /// The largest window scale (RFC 7323 §2.3).
 const MAX_SCALE: u32 = 14;
 /// The largest window without scaling (RFC 9293 §3.1).
@@ -231,17 +233,24 @@ impl<'a> Facts<'a> {
         Some(self.data.throughput_bit_per_s / rate)
     }
 
-    /// Returns the reason for a small window. `closed` is the share of the time with a closed window.
-    pub(super) fn window_cause(&self, closed: f64) -> Cause {
-        let Some(rounds) = self.rounds else { return Cause::SlowReader };
+    /// Returns whether the limiting windows of a receiver differ, or are smaller than an earlier window.
+    pub(super) fn window_changes(&self) -> bool {
+        let Some(rounds) = self.rounds else { return false };
         let [min, max] = [rounds.limiting_window_min_bytes, rounds.limiting_window_max_bytes]
             .map(|bytes| bytes.unwrap_or(0) as f64);
-        let syns = self.findings.handshake.syns;
-        let has_scales = syns.iter().flatten().all(|syn| syn.window_scale.is_some() || syn.options_cut);
         let mean = rounds.limiting_window_bytes.unwrap_or(f64::INFINITY);
         let offered_more = self.data.window.max_receiver_window_bytes as f64 > FULL_BUFFER * mean;
-        let varies = max > STEADY_WINDOW * min.max(1.0);
-        if closed >= 0.05 || self.data.window.zero_windows >= 3 || varies || offered_more {
+        offered_more || max > STEADY_WINDOW * min.max(1.0)
+    }
+
+    /// Returns the reason for a small window. `closed` is the share of the time with a closed window.
+    pub(super) fn window_cause(&self, closed: f64) -> Cause {
+        if self.rounds.is_none() {
+            return Cause::SlowReader;
+        }
+        let syns = self.findings.handshake.syns;
+        let has_scales = syns.iter().flatten().all(|syn| syn.window_scale.is_some() || syn.options_cut);
+        if closed >= CLOSED || self.data.window.zero_windows >= REPEATED || self.window_changes() {
             Cause::SlowReader
         } else if !has_scales
             && syns.iter().all(Option::is_some)

@@ -8,7 +8,7 @@ mod facts;
 mod network;
 mod sentence;
 
-use self::facts::{Facts, stalled_seconds};
+use self::facts::{CLOSED, Facts, stalled_seconds};
 use super::findings::{
     BlackHole, Cause, Confidence, ConnectionFindings, HandshakeOutcome, TurnFindings, Verdict,
 };
@@ -223,6 +223,11 @@ fn ends(facts: &Facts<'_>) -> Vec<Candidate> {
         let weight = if is_stopping { candidate.share.max(STOPPING) } else { candidate.share };
         let candidate = candidate.weight(weight);
         found.push(candidate.ceiling(ceiling).evidence(rounds.frames.window_full.iter()));
+        // A constant window of a few segments also closes at times, because the receiver reads after each of
+        // them.
+        if cause == Cause::SlowReader && closed < CLOSED && !facts.window_changes() {
+            found.push(Candidate::new(Cause::ReceiverWindow, 0.0).weight(weight * UNCERTAIN));
+        }
     }
     if facts.has_constant_flight() {
         let share = facts.share(rounds.constant_flight_seconds.max(rounds.refill_seconds));

@@ -201,6 +201,9 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
         let cause = if is_bloated { Cause::Bufferbloat } else { Cause::LinkRate };
         let other = if !is_bloated && nearly_bloated(facts, rounds) {
             Some(Cause::Bufferbloat)
+        } else if is_bloated && facts.utilization().is_some() && !facts.is_busy() {
+            // The ACKs that wait for a slow uplink arrive in bunches.
+            Some(Cause::ThinUplink)
         } else {
             // A link with some delay for another reason has the same delay, and losses keep it idle.
             let is_idle = facts.utilization().is_some_and(|share| share < MAYBE_FULL);
@@ -230,7 +233,8 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
     if is_full || is_nearly_full && (rounds.loss_queue_seconds.is_some() || begins_with_queue) {
         let full = Candidate::new(Cause::LinkRate, share).ceiling(rounds.bottleneck_bit_per_s);
         // The packets of a sender that paces them do not show the rate of the link.
-        let policer = (!facts.knows_queue() && is_full && alternates(facts, rounds))
+        let may_be_policed = alternates(facts, rounds) || are_frequent(facts, rounds);
+        let policer = (!facts.knows_queue() && is_full && may_be_policed)
             .then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
         // A queue at the beginning of the losses is a coincidence if the link is hardly ever full.
         let may_be_idle =
@@ -415,6 +419,11 @@ fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Optio
     (lost >= ACK_LOSS * all).then(|| Candidate::new(Cause::AckLoss, share))
 }
 
+/// Returns whether a sender that does not react to losses may exceed the rate of a policer.
+fn are_frequent(facts: &Facts<'_>, rounds: &RoundTripFindings) -> bool {
+    rounds.lost_segments as f64 >= FREQUENT * facts.data.data_packets as f64
+}
+
 /// Returns whether losses without a queue are single or come in bursts.
 fn kind_of_losses(facts: &Facts<'_>, losses: &LossCounts) -> Cause {
     let are_alone = if losses.segments >= MIN_POLICED { SEVERAL_LOST } else { BURST };
@@ -444,9 +453,9 @@ fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<C
     if cause == Cause::BurstLoss && runs >= SEVERAL_RUNS * episodes && lost < LONG_RUN * runs {
         return unclear(&[Cause::BurstLoss, Cause::Policer], share);
     }
-    let is_frequent = rounds.lost_segments as f64 >= FREQUENT * facts.data.data_packets as f64;
     let may_be_policer = match cause {
-        Cause::RandomLoss => is_frequent,
+        // Several losses in an episode are rarely random, although the number is possible.
+        Cause::RandomLoss => are_frequent(facts, rounds) || lost >= SEVERAL_LOST * episodes,
         _ => runs >= MIXED_RUNS * episodes,
     };
     let policer = may_be_policer.then(|| Candidate::new(Cause::Policer, 0.0).weight(share * UNCERTAIN));
