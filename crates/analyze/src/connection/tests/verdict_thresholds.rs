@@ -484,3 +484,15 @@ fn confidence_in_a_slow_reader_is_medium_if_a_constant_window_closes_at_times() 
     };
     assert_eq!([reader(1000), reader(11_000)], [Confidence::High, Confidence::Medium]);
 }
+
+#[test]
+fn confidence_in_a_thin_uplink_is_medium_if_packets_are_copied() {
+    let uplink = |copies: u64| {
+        confidence(Cause::ThinUplink, |findings| {
+            use_share(findings, 0.3);
+            findings.copies = copies;
+            rounds_of(findings).ack_path_queueing_delay.median_seconds = Some(0.2);
+        })
+    };
+    assert_eq!([uplink(0), uplink(50)], [Confidence::High, Confidence::Medium]);
+}

@@ -182,7 +182,10 @@ fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Can
         if is_late_sender(facts, rounds, queue) {
             return unclear(&[Cause::ThinUplink, Cause::SendBuffer], share);
         }
-        return vec![Candidate::new(Cause::ThinUplink, share)];
+        // The ACKs of copies can also delay the others.
+        let may_copy = copies(facts) >= DUPLICATES;
+        let copied = may_copy.then(|| Candidate::new(Cause::Duplication, share).weight(share * UNCERTAIN));
+        return [Candidate::new(Cause::ThinUplink, share)].into_iter().chain(copied).collect();
     }
     if rounds.marked >= REPEATED && rounds.marked > episodes {
         let candidate = Candidate::new(Cause::EcnMarks, share);
