@@ -228,6 +228,28 @@ mod tests {
     }
 
     #[test]
+    fn memory_of_read_buffer_serves_next_one() {
+        let budget = Budget::unlimited();
+        let fill = |buffer: &mut RecvBuffer| {
+            for offset in (1..100_000).step_by(1000) {
+                buffer.reuse_memory(1000, &budget);
+                buffer.insert(offset, Text::Bytes(&[7; 1000]), 1 << 20);
+            }
+        };
+        let (mut first, mut second) = (RecvBuffer::new(1, 1 << 20), RecvBuffer::new(1, 1 << 20));
+        fill(&mut first);
+        let memory = first.cost();
+        assert_eq!(first.read(&mut [0; 100_000], &budget), 100_000);
+        assert_eq!(first.cost(), 0);
+        fill(&mut second);
+        assert_eq!(second.cost(), memory);
+        assert!(budget.take_spare(16 << 10).is_none(), "the second buffer has the memory of the first one");
+        let mut read = [0; 100_000];
+        second.read(&mut read, &budget);
+        assert_eq!(read, [7; 100_000]);
+    }
+
+    #[test]
     fn buffer_frees_memory_after_burst() {
         let mut buffer = RecvBuffer::new(1, 4 << 20);
         let burst = vec![1; 1 << 20];
